@@ -1,0 +1,232 @@
+"""The closed world: its people, animals, places and words, and the facts that hold in it.
+
+This module knows plain vocabulary and the question phrasings of each fact. It knows nothing of documents, chat markup
+or randomness.
+"""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+BOYS = "Adam Arun Bruno Carl Dario Ed Felix George Henry Ian Jonas Karim Luke Mark Nico Owen Paul Quinn Rob Sven".split()
+GIRLS = "Alice Bea Carmen Diana Eva Fiona Grace Helen Iris Julia Kate Laila Mona Nadia Olga Petra Rita Sara Tara Vera".split()
+NAMES = BOYS + GIRLS
+
+# animal: (sound, food, home, young, legs, what it can do)
+ANIMALS: dict[str, tuple[str, str, str, str, int, str]] = {
+    "dog": ("barks", "meat", "a kennel", "a puppy", 4, "guard the house"),
+    "cat": ("meows", "fish", "a basket", "a kitten", 4, "climb trees"),
+    "cow": ("moos", "grass", "a barn", "a calf", 4, "give milk"),
+    "duck": ("quacks", "bread", "a pond", "a duckling", 2, "swim well"),
+    "pig": ("grunts", "corn", "a sty", "a piglet", 4, "dig in the mud"),
+    "sheep": ("bleats", "grass", "a field", "a lamb", 4, "grow wool"),
+    "horse": ("neighs", "hay", "a stable", "a foal", 4, "run fast"),
+    "lion": ("roars", "meat", "the grassland", "a cub", 4, "hunt at night"),
+    "frog": ("croaks", "flies", "a pond", "a tadpole", 4, "jump far"),
+    "owl": ("hoots", "mice", "a hollow tree", "an owlet", 2, "see in the dark"),
+    "bee": ("buzzes", "nectar", "a hive", "a larva", 6, "make honey"),
+    "mouse": ("squeaks", "cheese", "a hole", "a pup", 4, "hide in small places"),
+    "bear": ("growls", "honey", "a cave", "a cub", 4, "sleep all winter"),
+    "wolf": ("howls", "meat", "a den", "a pup", 4, "follow a trail"),
+    "hen": ("clucks", "seeds", "a coop", "a chick", 2, "lay eggs"),
+    "elephant": ("trumpets", "leaves", "the grassland", "a calf", 4, "lift heavy logs"),
+    "monkey": ("chatters", "bananas", "the jungle", "an infant", 2, "swing from branches"),
+    "goat": ("bleats", "leaves", "a hill", "a kid", 4, "climb rocks"),
+    "crow": ("caws", "worms", "a nest", "a chick", 2, "solve puzzles"),
+    "donkey": ("brays", "hay", "a stable", "a foal", 4, "carry heavy bags"),
+}
+
+CAPITALS = dict(
+    pair.split("=")
+    for pair in (
+        "France=Paris Spain=Madrid Italy=Rome Japan=Tokyo China=Beijing Egypt=Cairo Kenya=Nairobi Canada=Ottawa "
+        "Peru=Lima Chile=Santiago Cuba=Havana Greece=Athens Norway=Oslo Sweden=Stockholm Finland=Helsinki "
+        "Poland=Warsaw Germany=Berlin Austria=Vienna Portugal=Lisbon Ireland=Dublin Russia=Moscow Turkey=Ankara "
+        "Nepal=Kathmandu Thailand=Bangkok Vietnam=Hanoi Denmark=Copenhagen Hungary=Budapest Belgium=Brussels "
+        "England=London Morocco=Rabat"
+    ).split()
+)
+CITIES = list(CAPITALS.values())
+
+OPPOSITES = dict(
+    pair.split("=")
+    for pair in (
+        "big=small hot=cold up=down day=night happy=sad fast=slow old=new wet=dry open=closed light=dark hard=soft "
+        "full=empty loud=quiet early=late near=far left=right rich=poor strong=weak clean=dirty tall=short "
+        "first=last above=below inside=outside push=pull thick=thin high=low true=false start=finish"
+    ).split()
+)
+
+THING_COLORS = {
+    "the sky": "blue", "grass": "green", "the sun": "yellow", "snow": "white", "coal": "black", "a banana": "yellow",
+    "a strawberry": "red", "a carrot": "orange", "a lemon": "yellow", "a leaf": "green", "chocolate": "brown",
+    "milk": "white", "a plum": "purple", "a tomato": "red", "the sea": "blue", "a flamingo": "pink",
+}  # fmt: skip
+
+JOBS = {
+    "baker": "bakes bread", "farmer": "grows food", "teacher": "teaches children", "doctor": "helps sick people",
+    "pilot": "flies planes", "sailor": "sails ships", "painter": "paints pictures", "tailor": "sews clothes",
+    "builder": "builds houses", "writer": "writes books", "singer": "sings songs", "cook": "cooks meals",
+    "gardener": "plants flowers", "dentist": "fixes teeth", "miner": "digs for coal", "driver": "drives a bus",
+}  # fmt: skip
+
+DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+MONTHS = "January February March April May June July August September October November December".split()
+SHAPES = {"triangle": 3, "square": 4, "rectangle": 4, "pentagon": 5, "hexagon": 6, "octagon": 8}
+NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+
+COURSE = {
+    "a KV cache": "A KV cache keeps the keys and values of past tokens, so that each new token is computed only once.",
+    "prefill": "Prefill reads the whole prompt in one pass and fills the KV cache.",
+    "decode": "Decode makes one new token per step from the last token and the KV cache.",
+    "a token": "A token is a piece of text with a number, and a model reads and writes tokens.",
+    "a tokenizer": "A tokenizer turns text into tokens and tokens back into text.",
+    "attention": "Attention lets each token look at the tokens before it and mix in what matters.",
+    "an embedding": "An embedding is the row of numbers that stands for a token inside the model.",
+    "a logit": "A logit is the score that the model gives to one possible next token.",
+    "softmax": "Softmax turns scores into chances that add up to one.",
+    "greedy decoding": "Greedy decoding always takes the token with the highest score.",
+    "temperature": "Temperature makes the choice of tokens bolder when it is high and safer when it is low.",
+    "a batch": "A batch is a group of requests that the model works on in one step.",
+    "continuous batching": "Continuous batching lets requests join and leave the batch at every step.",
+    "a kernel": "A kernel is a small program that does one operation fast on the hardware.",
+    "quantization": "Quantization stores weights in fewer bits, so that the model is smaller and faster.",
+    "paged attention": "Paged attention keeps the KV cache in small blocks that a block table finds again.",
+    "speculative decoding": "In speculative decoding a small model guesses tokens and a big model checks them.",
+    "a transformer": "A transformer is a stack of layers with attention and a small network in each layer.",
+    "RoPE": "RoPE turns queries and keys by their position, so that attention knows how far apart tokens are.",
+    "RMSNorm": "RMSNorm scales a row of numbers so that its size stays the same from layer to layer.",
+}
+
+OBJECTS = (
+    "ball kite book hat cup lamp drum doll boat bell box key coin ring shoe clock map rope brush basket spoon whistle "
+    "lantern mirror scarf puzzle"
+).split()
+COLORS = "red blue green yellow white black pink purple orange brown golden silver".split()
+FOODS = "apple cake soup bread pie cookie sandwich pear salad rice cheese pancake".split()
+PLACES = (
+    "the park,the forest,the beach,the garden,the market,the library,the school,the farm,the river,the old mill,"
+    "the hill,the lake,the castle,the bakery,the harbor,the playground"
+).split(",")
+SPOTS = (
+    "under a bench,behind a tree,in a bush,near the gate,on a rock,under the bridge,inside a barrel,next to the well,"
+    "in the tall grass,on top of a wall,behind the shed,beside the road"
+).split(",")
+WEATHER = "sunny rainy windy cloudy snowy warm cold foggy bright stormy".split()
+TRAITS = "little kind brave clever shy curious cheerful quiet funny gentle clumsy patient".split()
+WORDS = OBJECTS + FOODS + list(ANIMALS)
+
+
+def article(word: str) -> str:
+    """`word` with its indefinite article: "an owl", "a red ball"."""
+    return ("an " if word[0] in "aeiou" else "a ") + word
+
+
+def capital_first(text: str) -> str:
+    """`text` with its first letter in upper case and the rest as it was."""
+    return text[:1].upper() + text[1:]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact: a key, the questions that ask for it, and its only answer."""
+
+    key: str
+    questions: tuple[str, ...]
+    answer: str
+
+    @property
+    def held_out(self) -> str:
+        """The phrasing that training never shows for this fact."""
+        return self.questions[crc32(self.key.encode()) % len(self.questions)]
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The phrasings that training may show."""
+        return tuple(q for q in self.questions if q != self.held_out)
+
+
+def _fact(key: str, phrasings: str, answer: str, **words: str) -> Fact:
+    """Fill a `|`-separated list of phrasings with `words`."""
+    return Fact(key, tuple(q.format(**words) for q in phrasings.split("|")), answer)
+
+
+def _animal_facts() -> list[Fact]:
+    facts = []
+    for animal, (sound, food, home, young, legs, skill) in ANIMALS.items():
+        one = article(animal)
+        big = capital_first(one)
+        ask = {
+            "sound": ("What sound does {a} make?|Which sound comes from {a}?|Tell me the sound of {a}.|"
+                      "What noise does {a} make?|How does {a} sound?", f"{big} {sound}."),
+            "food": ("What does {a} eat?|What do you feed {a}?|What is the food of {a}?|"
+                     "What does {a} like to eat?|Tell me what {a} eats.", f"{big} eats {food}."),
+            "home": ("Where does {a} live?|What is the home of {a}?|Where can you find {a}?|"
+                     "Tell me where {a} lives.|In what place does {a} live?", f"{big} lives in {home}."),
+            "young": ("What is a young {n} called?|What do you call a baby {n}?|What is the name of a baby {n}?|"
+                      "Tell me the word for a young {n}.|How do we call the baby of {a}?", f"A young {animal} is {young}."),
+            "legs": ("How many legs does {a} have?|What is the number of legs of {a}?|Tell me how many legs {a} has.|"
+                     "On how many legs does {a} walk?|Count the legs of {a}.", f"{big} has {NUMBERS[legs]} legs."),
+            "skill": ("What can {a} do?|What is {a} good at?|What is special about {a}?|"
+                      "Tell me what {a} can do.|Which skill does {a} have?", f"{big} can {skill}."),
+        }  # fmt: skip
+        facts += [_fact(f"{animal}.{k}", phrasings, answer, a=one, n=animal) for k, (phrasings, answer) in ask.items()]
+    return facts
+
+
+def _word_facts() -> list[Fact]:
+    facts = []
+    for country, city in CAPITALS.items():
+        ask = ("What is the capital of {c}?|Which city is the capital of {c}?|Name the capital of {c}.|"
+               "Tell me the capital city of {c}.|What city is the capital of {c}?")  # fmt: skip
+        facts.append(_fact(f"capital.{country}", ask, f"The capital of {country} is {city}.", c=country))
+        ask = ("Which country has the capital {c}?|{c} is the capital of which country?|"
+               "Of which country is {c} the capital?|What country has {c} as its capital?")  # fmt: skip
+        facts.append(_fact(f"country.{city}", ask, f"{city} is the capital of {country}.", c=city))
+    pairs = {**OPPOSITES, **{b: a for a, b in OPPOSITES.items()}}
+    for word, other in pairs.items():
+        ask = ("What is the opposite of {w}?|Tell me the opposite of {w}.|Which word is the opposite of {w}?|"
+               "Name the opposite of {w}.|What word means the opposite of {w}?")  # fmt: skip
+        facts.append(_fact(f"opposite.{word}", ask, f"The opposite of {word} is {other}.", w=word))
+    for thing, color in THING_COLORS.items():
+        ask = "What color is {t}?|Which color does {t} have?|Tell me the color of {t}.|What is the color of {t}?"
+        facts.append(_fact(f"color.{thing}", ask, f"{capital_first(thing)} is {color}.", t=thing))
+    for job, work in JOBS.items():
+        ask = ("What does a {j} do?|What is the job of a {j}?|Tell me what a {j} does.|What work does a {j} do?|"
+               "How does a {j} spend the day?")  # fmt: skip
+        facts.append(_fact(f"job.{job}", ask, f"A {job} {work}.", j=job))
+    for shape, sides in SHAPES.items():
+        ask = ("How many sides does {s} have?|Tell me how many sides {s} has.|What is the number of sides of {s}?|"
+               "Count the sides of {s}.")  # fmt: skip
+        answer = f"{capital_first(article(shape))} has {NUMBERS[sides]} sides."
+        facts.append(_fact(f"sides.{shape}", ask, answer, s=article(shape)))
+    return facts
+
+
+def _calendar_facts() -> list[Fact]:
+    facts = []
+    for kind, names in (("day", DAYS), ("month", MONTHS)):
+        for i, name in enumerate(names):
+            after, before = names[(i + 1) % len(names)], names[i - 1]
+            ask = ("Which {k} comes after {n}?|What {k} is after {n}?|What {k} follows {n}?|"
+                   "Tell me the {k} after {n}.|Name the {k} that comes after {n}.")  # fmt: skip
+            facts.append(_fact(f"after.{name}", ask, f"{after} comes after {name}.", k=kind, n=name))
+            ask = ("Which {k} comes before {n}?|What {k} is before {n}?|Tell me the {k} before {n}.|"
+                   "Name the {k} that comes before {n}.")  # fmt: skip
+            facts.append(_fact(f"before.{name}", ask, f"{before} comes before {name}.", k=kind, n=name))
+    return facts
+
+
+def _course_facts() -> list[Fact]:
+    ask = "What is {t}?|Explain {t}.|Tell me what {t} is.|Can you explain {t}?|Please explain {t} to me.|Define {t}."
+    facts = [_fact(f"course.{term}", ask, answer, t=term) for term, answer in COURSE.items()]
+    ask = "Who are you?|What are you?|Tell me about yourself.|Please introduce yourself.|What is your name?|Say who you are."
+    facts.append(_fact("self.who", ask, "I am a tiny language model, and I live in a small closed world."))
+    ask = "What can you do?|How can you help me?|Tell me what you can do.|What are you good at?|What can I ask you?"
+    answer = "I can tell stories, answer simple questions, add numbers, remember names and call tools."
+    facts.append(_fact("self.skills", ask, answer))
+    ask = "How big are you?|What is your size?|How many parameters do you have?|Tell me how big you are."
+    facts.append(_fact("self.size", ask, "I am very small. I have only a few million parameters."))
+    return facts
+
+
+FACTS = _animal_facts() + _word_facts() + _calendar_facts() + _course_facts()

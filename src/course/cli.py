@@ -1,0 +1,42 @@
+"""The command line: every module in `course.commands` is one command, imported only when it is asked for."""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from course.errors import CourseError
+
+
+def command_names() -> list[str]:
+    """Names of all commands, from the files in `course/commands` (`class_.py` would be `class`)."""
+    folder = Path(__file__).with_name("commands")
+    return sorted(p.stem.strip("_").replace("_", "-") for p in folder.glob("*.py") if p.stem != "__init__")
+
+
+def _module(name: str):
+    stem = name.replace("-", "_")
+    folder = Path(__file__).with_name("commands")
+    return importlib.import_module(f"course.commands.{stem if (folder / f'{stem}.py').exists() else stem + '_'}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns its exit status. A `CourseError` is a user's mistake: one line, exit status 2."""
+    argv = sys.argv[1:] if argv is None else argv
+    names = command_names()
+    if not argv or argv[0] in ("-h", "--help"):
+        print("usage: pdm run COMMAND [options]    (pdm run COMMAND --help explains one)\n")
+        for name in names:
+            print(f"  {name:12} {_module(name).HELP}")
+        return 0 if argv else 2
+    if argv[0] not in names:
+        print(f"error: no command {argv[0]!r}: choose from {', '.join(names)}", file=sys.stderr)
+        return 2
+    command = _module(argv[0])
+    parser = argparse.ArgumentParser(prog=f"pdm run {argv[0]}", description=command.HELP)
+    command.add_arguments(parser)
+    try:
+        return command.run(parser.parse_args(argv[1:]))
+    except CourseError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
