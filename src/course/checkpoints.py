@@ -1,7 +1,8 @@
 """Random Qwen3 checkpoints in Hugging Face layout, for tests, golden values and benchmarks.
 
 Weights come from a NumPy generator alone, so a program without MLX draws the same ones from the same seed; only
-`make_checkpoint` imports MLX, to write the files. The scales are chosen so that logits have about unit standard deviation.
+`make_checkpoint` imports MLX, to write the files. The scales are chosen so that logits have about unit standard
+deviation.
 """
 
 import json
@@ -32,9 +33,8 @@ class Shape:
     max_positions: int = 512
 
 
-# The published sizes of the Qwen3 family, and of the embedded model.
+# The published sizes of the Qwen3 family.
 SHAPES = {
-    "tiny": Shape(256, 4, 768, 4, 2, 64, 2048, max_positions=2048),
     "0.6b": Shape(1024, 28, 3072, 16, 8, 128, 151936, max_positions=40960),
     "1.7b": Shape(2048, 28, 6144, 16, 8, 128, 151936, max_positions=40960),
     "4b": Shape(2560, 36, 9728, 32, 8, 128, 151936, max_positions=40960),
@@ -123,8 +123,8 @@ def make_checkpoint(
 ) -> Path:
     """Write a random checkpoint to `folder` and return it: config.json and one or several safetensors files.
 
-    `dtype` is float32, float16 or bfloat16; `quantization` packs every matrix as MLX does; `tokenizer` is a folder whose
-    tokenizer files are copied.
+    `dtype` is float32, float16 or bfloat16; `quantization` packs every matrix as MLX does; `tokenizer` is a folder
+    whose tokenizer files are copied.
     """
     folder.mkdir(parents=True, exist_ok=True)
     config = hf_config(shape, dtype=dtype, nested_rope=nested_rope)
