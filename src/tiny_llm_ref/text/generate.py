@@ -1,0 +1,81 @@
+"""The generation loop: score, choose, append, repeat, until a stop condition holds.
+
+Knows tokens and text; how a token is chosen is the sampler's business. There is no cache yet: each step runs the model
+over the whole prefix.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import mlx.core as mx
+from tokenizers import Tokenizer
+
+from .detokenizer import Detokenizer
+
+Model = Callable[[mx.array], mx.array]
+"""tokens (B, L) -> logits (B, L, V)."""
+
+Sample = Callable[[mx.array, list[list[int]]], mx.array]
+"""logits (B, V) and the tokens of each row so far (prompt and output) -> next token of each row (B,)."""
+
+
+def greedy(logits: mx.array, history: list[list[int]]) -> mx.array:
+    """The simplest `Sample`: the best token of each row."""
+    return mx.argmax(logits, axis=-1)
+
+
+def generate(
+    model: Model, prompt: Sequence[int], sample: Sample, *, max_tokens: int, stop_tokens: Collection[int] = ()
+) -> Iterator[int]:
+    """Yield the tokens that follow `prompt`, one by one.
+
+    Prefill runs the model over the prompt, each decode step over prompt and output. Ends after `max_tokens` tokens, or
+    at a token of `stop_tokens`, which is not yielded.
+    Returns (as the generator's value) the finish reason: "stop" or "length".
+    Raises ValueError for an empty prompt or a negative `max_tokens`.
+    """
+    if not prompt:
+        raise ValueError("the prompt holds no token: a model needs at least one to start from")
+    if max_tokens < 0:
+        raise ValueError(f"max_tokens {max_tokens} is negative")
+    tokens = list(prompt)
+    for _ in range(max_tokens):
+        logits = model(mx.array([tokens]))[:, -1]
+        token = int(sample(logits, [tokens])[0])
+        if token in stop_tokens:
+            return "stop"
+        tokens.append(token)
+        yield token
+    return "length"
+
+
+def stream_text(tokenizer: Tokenizer, tokens: Iterator[int], stop: Sequence[str] = ()) -> Iterator[str]:
+    """Turn a stream of tokens into a stream of text that ends before the first stop string.
+
+    tokens: from `generate`. stop: non-empty strings; the text ends before the one that appears first, and nothing of it
+    is ever yielded: text that may be the beginning of a stop string is held back until that is decided.
+    Yields non-empty pieces. Joined they are the text of all tokens, up to the stop string.
+    Returns "stop" at a stop string, else what `tokens` returns.
+    Raises ValueError for an empty stop string.
+    """
+    if "" in stop:
+        raise ValueError("a stop string is empty: it would stop before the first character")
+    detokenizer = Detokenizer(tokenizer)
+    held, reason = "", None
+    while reason is None:
+        try:
+            held += detokenizer.add(next(tokens))
+        except StopIteration as end:
+            held += detokenizer.finish()
+            reason = end.value or "length"
+        if found := [at for s in stop if (at := held.find(s)) >= 0]:
+            held, reason = held[: min(found)], "stop"
+        ready = len(held) if reason else len(held) - _possible_start(held, stop)
+        if ready:
+            yield held[:ready]
+        held = held[ready:]
+    return reason
+
+
+def _possible_start(text: str, stop: Sequence[str]) -> int:
+    """Length of the longest end of `text` that is the beginning of a stop string."""
+    return max((n for s in stop for n in range(1, len(s)) if text.endswith(s[:n])), default=0)
