@@ -1,0 +1,1 @@
+"""The reference solution of the course: a Qwen3 model and what serves it."""

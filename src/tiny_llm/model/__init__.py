@@ -1,0 +1,1 @@
+"""The Qwen3 model in plain array operations."""
