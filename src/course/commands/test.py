@@ -1,0 +1,65 @@
+"""`pdm run test`: grades a package, a week, a day or a task at a time."""
+
+import argparse
+
+from course.errors import CourseError
+from course.paths import ROOT, SRC, TESTS
+
+HELP = "grade your solution: --week 1 --day 2 --task 3 (everything after -- goes to pytest)"
+_USAGE = "pdm run test --week N [--day D] [--task T]"
+_QUIET = ("-qq", "--no-header", "--tb=no", "-rN", "-o", "console_output_style=classic", "--import-mode=importlib")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--week", type=int)
+    parser.add_argument("--day", type=int)
+    parser.add_argument("--task", type=int)
+    parser.add_argument("--solution", default="tiny_llm", choices=["tiny_llm", "tiny_llm_ref"])
+    parser.add_argument("--isolate", action="store_true", help="run the solution in a process of its own")
+    parser.add_argument("pytest", nargs="*", metavar="-- PYTEST_ARGUMENT", help="passed on to pytest")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0 only if everything asked for passed."""
+    _check(args)
+    command = [*_QUIET, "-p", "course.plugin", "--rootdir", str(ROOT), "--solution", args.solution]
+    if args.task is not None:
+        command += ["--task", str(args.task)]
+    if args.isolate:
+        command.append("--isolate")
+    import os
+
+    import pytest
+
+    # Options meant for the user's other projects must not change what is graded; ours come after --.
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    return int(pytest.main([*command, *args.pytest, *_files(args)]))
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.week is None and (args.solution == "tiny_llm" or args.day is not None or args.task is not None):
+        raise CourseError(f"which week? Use {_USAGE}")
+    if args.task is not None and args.day is None:
+        raise CourseError(f"--task {args.task} needs --day: use {_USAGE}")
+    if not (SRC / args.solution).is_dir():
+        fix = "make it with `pdm run starter`" if args.solution == "tiny_llm" else "this copy of the course has none"
+        raise CourseError(f"src/{args.solution} does not exist: {fix}")
+
+
+def _files(args: argparse.Namespace) -> list[str]:
+    """The test files asked for; one that is missing is an error, because its day would go ungraded."""
+    from course.curriculum import load
+
+    curriculum = load()
+    if args.task is not None:
+        curriculum.task(args.week, args.day, args.task)
+    if args.day is not None:
+        days = [curriculum.day(args.week, args.day)]
+    elif args.week is not None:
+        days = list(curriculum.week(args.week).days)
+    else:
+        days = list(curriculum.days)
+    missing = [str(day.tests.relative_to(TESTS.parent)) for day in days if not day.tests.exists()]
+    if missing:
+        raise CourseError(f"{missing[0]} does not exist: without it {days[0].label} cannot be graded")
+    return [str(day.tests) for day in days]

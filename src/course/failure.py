@@ -1,0 +1,102 @@
+"""What went wrong while the code under test ran, told through its own lines and never through the helper's."""
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from course.codec import NotPlain
+from course.guard import Forbidden
+from course.paths import ROOT
+from course.stub import Stub, find_stub, stub_of
+
+_MOST_FRAMES = 5
+_MOST_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class Failure:
+    """`kind` is "todo", "forbidden", "timeout", "died", "stopped" (no Exception) or "raised"."""
+
+    kind: str
+    message: str
+    lines: Sequence[str] = ()
+
+    @property
+    def stub(self) -> Stub | None:
+        """The stub that was called, for kind "todo"."""
+        return find_stub(self.message) if self.kind == "todo" else None
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *(f"  {line}" for line in self.lines)])
+
+    def plain(self) -> dict[str, object]:
+        """For the codec."""
+        return asdict(self) | {"lines": list(self.lines)}
+
+    def exception(self) -> BaseException:
+        """What to raise in the grader: `Raised` can be shrunk by Hypothesis, `Stopped` ends the case at once."""
+        return Raised(self) if self.kind == "raised" else Stopped(self)
+
+
+class Raised(Exception):
+    """The code under test raised an exception."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+class Stopped(BaseException):
+    """The case cannot go on: a stub, a time-out, a crash, a forbidden name, an exit."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+class TimedOut(BaseException):
+    """The code under test took too long; the text names the limit."""
+
+
+def describe(error: BaseException, package: Path) -> Failure:
+    """Explain what `observe` raised; `package` is the folder of the package under test."""
+    lines = own_lines(error, package)
+    if isinstance(error, Forbidden):
+        return Failure("forbidden", str(error), lines)
+    if isinstance(error, TimedOut):
+        return Failure("timeout", str(error), lines)
+    if stub := stub_of(error):
+        return Failure("todo", stub.text)
+    if isinstance(error, NotPlain):
+        return Failure("raised", f"the test cannot copy what your code returned: {error}", lines)
+    if isinstance(error, SystemExit):
+        return Failure("stopped", f"your code ended the program: sys.exit({error.code!r})", lines)
+    return Failure("raised" if isinstance(error, Exception) else "stopped", one_line(error), lines)
+
+
+def one_line(error: BaseException) -> str:
+    """`ValueError: text`, cut where it is long."""
+    try:
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+    except Exception:
+        text = "(its text cannot be shown)"
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} ... ({len(text)} characters)"
+
+
+def own_lines(error: BaseException, folder: Path) -> list[str]:
+    """`file:line in function: source` for the innermost frames of `error` whose files are in `folder`."""
+    places = [
+        f"{_relative(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}"
+        for frame in traceback.extract_tb(error.__traceback__, limit=-200)
+        if Path(frame.filename).is_relative_to(folder)
+    ]
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(folder):
+        places.append(f"{_relative(error.filename)}:{error.lineno}: {(error.text or '').strip()}")
+    return places[-_MOST_FRAMES:]
+
+
+def _relative(filename: str) -> str:
+    path = Path(filename)
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else filename

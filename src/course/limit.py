@@ -1,0 +1,51 @@
+"""A time limit inside one process, by an alarm: it stops Python code, also endless loops that swallow exceptions.
+
+Code that never returns from a C function cannot be stopped so; after a grace period such a process is ended, with
+the stack written to `last_words`, a copy of standard error from before anything captures it."""
+
+import faulthandler
+import os
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+
+from course.failure import TimedOut
+
+_AGAIN = 0.2
+_GRACE = 10.0
+last_words = os.dup(2)
+
+
+class TimeLimit:
+    """`with TimeLimit(5.0): ...` raises `TimedOut` in the body; alarms and handlers set before are put back after."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __enter__(self) -> None:
+        self.possible = threading.current_thread() is threading.main_thread()
+        if not self.possible:
+            return
+        self.started = time.monotonic()
+        self.handler = signal.signal(signal.SIGALRM, self._stop)
+        self.timer = signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
+        faulthandler.dump_traceback_later(self.seconds + _GRACE, exit=True, file=last_words)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.possible:
+            return
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.handler)
+        remaining, interval = self.timer
+        if remaining:
+            left = remaining - (time.monotonic() - self.started)
+            signal.setitimer(signal.ITIMER_REAL, max(left, 0.001), interval)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        # Never while this file puts things back: the alarm rings again.
+        if frame is None or frame.f_code.co_filename != __file__:
+            raise TimedOut(f"no result within {self.seconds:g} s: is there an endless loop?")

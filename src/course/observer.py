@@ -1,0 +1,28 @@
+"""Where the code under test runs: in this process, or in one of its own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from course.case import Case
+
+
+class Observer(Protocol):
+    """Runs `observe` of the cases of one test file."""
+
+    def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
+        """Copies of what the code under test returned; raises `failure.Raised` or `failure.Stopped`."""
+
+    def close(self) -> None:
+        """Put away what was started."""
+
+
+def make_observer(isolate: bool, tests: Path, package: str, forbiddable: Sequence[str]) -> Observer:
+    """An observer for the cases in `tests`; `forbiddable` are all names that some day forbids."""
+    if isolate:
+        from course.isolate import Isolated
+
+        return Isolated(tests, package, forbiddable)
+    from course.local import Local
+
+    return Local(package, forbiddable)

@@ -1,0 +1,151 @@
+"""The end of a graded run: what failed, one line for each task, and the next thing to open."""
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from course.curriculum import Curriculum, Task
+
+_COLOURS = {"done": "green", "failing": "red", "to do": "yellow", "blocked": "yellow"}
+_MOST_OUTPUT = 20
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one case ended: `kind` is "passed", "failed", "skipped", "todo" or "blocked" (then `by` names the task)."""
+
+    week: int
+    day: int
+    task: int
+    name: str
+    kind: str
+    by: str
+    text: str
+    output: str
+
+
+@dataclass
+class Summary:
+    """Results of a run, in the order they came; `ungraded` are tasks asked for that have no case."""
+
+    solution: str
+    curriculum: Curriculum | None = None
+    results: list[Result] = field(default_factory=list)
+    ungraded: list[Task] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything that was graded passed; true where nothing was graded, which pytest itself reports."""
+        return not self.ungraded and all(result.kind == "passed" for result in self.results)
+
+    def text(self, colour: bool, failures: bool) -> str:
+        """All of it, for a terminal; `failures` says whether to explain the failed cases here."""
+        from rich.console import Console
+
+        if not self.curriculum or not (self.results or self.ungraded):
+            return ""
+        out = io.StringIO()
+        console = Console(file=out, force_terminal=colour, highlight=False, soft_wrap=True)
+        tasks = self._tasks()
+        if failures:
+            self._print_failures(console, tasks)
+        self._print_table(console, tasks)
+        self._print_next(console, tasks)
+        return "\n" + out.getvalue()
+
+    def _tasks(self) -> dict[Task, list[Result]]:
+        tasks: dict[Task, list[Result]] = {task: [] for task in self.ungraded}
+        for result in self.results:
+            tasks.setdefault(self.curriculum.task(result.week, result.day, result.task), []).append(result)
+        return dict(sorted(tasks.items(), key=lambda item: (item[0].week, item[0].day, item[0].number)))
+
+    def _print_failures(self, console, tasks: dict[Task, list[Result]]) -> None:
+        for results in tasks.values():
+            failed = [result for result in results if result.kind == "failed"]
+            if not failed:
+                continue
+            console.rule(style="red")
+            console.print(failed[0].text, markup=False)
+            if output := failed[0].output.strip().splitlines():
+                console.print("\n  printed meanwhile:", *output[-_MOST_OUTPUT:], sep="\n    ", markup=False)
+            if others := [result.name for result in failed[1:]]:
+                console.print(f"\n  {len(others)} more of this task fail: {', '.join(others)}", markup=False)
+            console.print()
+
+    def _print_table(self, console, tasks: dict[Task, list[Result]]) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False)
+        for title, justify in (
+            ("task", "left"),
+            ("", "left"),
+            ("state", "left"),
+            ("cases", "right"),
+            ("points", "right"),
+        ):
+            table.add_column(title, justify=justify)
+        earned = 0
+        for task, results in tasks.items():
+            state, passed = _state(results), sum(result.kind == "passed" for result in results)
+            points = task.points if state == "done" else 0
+            earned += points
+            colour = next((c for start, c in _COLOURS.items() if state.startswith(start)), "red")
+            cells = (
+                task.label,
+                Text(task.title),
+                Text(state, colour),
+                f"{passed}/{len(results)}",
+                f"{points}/{task.points}",
+            )
+            table.add_row(*cells)
+        table.add_section()
+        table.add_row("total", "", "", "", f"{earned}/{sum(task.points for task in tasks)}")
+        console.print(table)
+
+    def _print_next(self, console, tasks: dict[Task, list[Result]]) -> None:
+        todo = next((task for task, results in tasks.items() if _state(results) != "done"), None)
+        if todo is None:
+            self._print_following(console, list(tasks)[-1])
+            return
+        by = next((result.by for result in tasks[todo] if result.by), "")
+        task = next((t for t in self.curriculum.tasks if t.label == by), todo)
+        where = f"--week {task.week} --day {task.day} --task {task.number}"
+        console.print(f"\nnext: {task.label}: {task.title}", markup=False)
+        console.print(f"  write  {', '.join(f'src/{self.solution}/{file}' for file in task.symbols)}", markup=False)
+        console.print(f"  read   {task.anchor}", markup=False)
+        console.print(f"  hint   pdm run hint {where}", markup=False)
+        if _state(tasks.get(task, [])) == "failing":
+            console.print(f"  again  pdm run test {where}{self._option()}", markup=False)
+
+    def _print_following(self, console, last: Task) -> None:
+        task = _after(self.curriculum.tasks, last)
+        if task is None:
+            console.print("\nall done: this was the last task of the course", markup=False)
+            return
+        where = f"--week {task.week} --day {task.day}"
+        console.print(f"\nall done; next: {task.label}: {task.title}", markup=False)
+        console.print(f"  read   {task.anchor}", markup=False)
+        console.print(f"  test   pdm run test {where}{self._option()}", markup=False)
+
+    def _option(self) -> str:
+        return "" if self.solution == "tiny_llm" else f" --solution {self.solution}"
+
+
+def _state(results: list[Result]) -> str:
+    """One state for a task: what a learner has to do about it decides the order."""
+    kinds = {result.kind for result in results}
+    if not results:
+        return "no graded checks"
+    if "failed" in kinds:
+        return "failing"
+    if "todo" in kinds:
+        return "to do"
+    if "blocked" in kinds:
+        return f"blocked by {next(result.by for result in results if result.by)}"
+    return "skipped" if "skipped" in kinds else "done"
+
+
+def _after(tasks: Iterable[Task], last: Task) -> Task | None:
+    later = iter(tasks)
+    return next(later, None) if last in later else None
