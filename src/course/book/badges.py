@@ -1,4 +1,4 @@
-"""`{{#badge 1.1.2}}` and `{{#day 1.1}}`: what a task or day is worth and needs; and the `#task-N` anchors of task headings."""
+"""`{{#badge 1.1.2}}` and `{{#day 1.1}}`: what a task or day is worth and needs; and the `#task-N` anchors."""
 
 import re
 from html import escape

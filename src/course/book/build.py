@@ -1,4 +1,4 @@
-"""A thin wrapper around mdBook: finds the binary, points it at this Python for the preprocessor, and reports one line."""
+"""A thin wrapper around mdBook: finds the binary, hands it this Python, reports one line."""
 
 import os
 import re

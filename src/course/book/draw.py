@@ -39,7 +39,6 @@ def drawings(name: str) -> dict[str, str]:
         raise CourseError(f"the package {error.name} is not installed: {INSTALL}") from error
     path = SCRIPTS / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"figure_{name.replace('-', '_')}", path)
-    assert spec and spec.loader, path
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     result = {}

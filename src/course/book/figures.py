@@ -1,4 +1,4 @@
-"""`{{#figure NAME "caption"}}`: the light and dark SVG of one figure script, with the script's docstring as alt text."""
+"""`{{#figure NAME "caption"}}`: light and dark SVG of a figure script, its docstring as alt text."""
 
 import ast
 import re
@@ -28,7 +28,8 @@ def render(page: Page, line: int, argument: str, book: Path) -> str:
     images = "".join(
         f'<img class="figure-{theme}" src="{page.root}figures/{name}-{theme}.svg" alt="{alt}">' for theme in THEMES
     )
-    return f'<figure id="figure-{name}">\n{images}\n<figcaption>\n\n{math.apply(page, caption, line)}\n\n</figcaption>\n</figure>'
+    text = math.apply(page, caption, line)
+    return f'<figure id="figure-{name}">\n{images}\n<figcaption>\n\n{text}\n\n</figcaption>\n</figure>'
 
 
 def alt_text(script: Path) -> str:

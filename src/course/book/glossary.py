@@ -32,7 +32,7 @@ def slug(term: str) -> str:
 
 
 def apply(page: Page, text: str, known: dict[str, str]) -> str:
-    """Link every `<dfn>` outside code to its entry; `known` maps a term's key to its id. The lint reports unknown terms."""
+    """Link every `<dfn>` outside code to its entry; `known` maps a term's key to its id. Unknown: a lint."""
 
     def one(match: re.Match[str]) -> str:
         entry = known.get(key(match[1]))

@@ -1,4 +1,4 @@
-"""`{{#hints 1.1.2}}`: the registry's three hints of a task in nested collapsed boxes, so that the next costs a decision.
+"""`{{#hints 1.1.2}}`: a task's three hints in nested collapsed boxes, so that the next costs a decision.
 
 Hints are plain text, because `pdm run hint` prints them too; only backticks have a meaning here, that of code.
 """

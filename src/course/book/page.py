@@ -14,11 +14,25 @@ _DIRECTIVE = re.compile(r"^\{\{#(\w+)(?:\s+(.*?))?\s*\}\}\s*$")
 _INLINE = re.compile(r"<!--.*?-->|(?<![\\`])(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL)
 
 
-class BookError(CourseError):
-    """A mistake in a chapter: `file:line: what is wrong: what to do`."""
+@dataclass(frozen=True)
+class Finding:
+    """A mistake in a file: `file:line: what is wrong: what to do`."""
 
-    def __init__(self, path: str, line: int, problem: str, fix: str) -> None:
-        super().__init__(f"{path}:{line}: {problem}: {fix}")
+    file: str
+    line: int
+    problem: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.problem}: {self.fix}"
+
+
+class BookError(CourseError):
+    """A mistake that stops the build."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
 
 
 @dataclass(frozen=True)
@@ -33,9 +47,13 @@ class Page:
         """Relative URL of `book/src` as seen from this page, "" or "../" and so on."""
         return "../" * self.path.count("/")
 
+    def finding(self, line: int, problem: str, fix: str) -> Finding:
+        """A mistake in this line (from 1) of this page."""
+        return Finding(f"book/src/{self.path}", line, problem, fix)
+
     def error(self, line: int, problem: str, fix: str) -> BookError:
-        """The error to raise for a mistake in this line (from 1) of this page."""
-        return BookError(f"book/src/{self.path}", line, problem, fix)
+        """The same as an error to raise."""
+        return BookError(self.finding(line, problem, fix))
 
 
 @dataclass(frozen=True)
@@ -58,7 +76,7 @@ class Fence:
 
 
 def blocks(text: str) -> Iterator[Segment]:
-    """Split at line level: fenced blocks with their fences, directive lines, and the prose between (code spans not split)."""
+    """Split at line level: fenced blocks with their fences, directive lines, and the prose between."""
     start, kind, held, closing = 1, PROSE, [], ""
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         fence = _FENCE.match(line.rstrip("\n"))

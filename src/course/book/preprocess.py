@@ -21,7 +21,7 @@ NAMES = ("badge", "day", "hints", "quiz", "figure")
 
 @dataclass(frozen=True)
 class Context:
-    """What the passes look things up in: the book's folder, the registry, and the glossary (key of a term -> its id)."""
+    """What the passes look things up in: the book's folder, the registry, the glossary (term's key -> id)."""
 
     book: Path
     course: Curriculum

@@ -1,4 +1,4 @@
-"""`{{#quiz quizzes/week1-01.toml}}`: questions as HTML that quiz.js makes interactive; without scripts the answers are collapsed boxes."""
+"""`{{#quiz quizzes/week1-01.toml}}`: HTML that quiz.js makes interactive; without scripts, collapsed answers."""
 
 import json
 import zlib
@@ -63,9 +63,12 @@ def _choice(question: quizfile.MultipleChoice, name: str) -> tuple[str, list[str
 
 def _tracing(question: quizfile.Tracing, name: str) -> tuple[str, list[str], str, str, str]:
     runs, stdout = question.answer.does_compile, question.answer.stdout.strip("\n")
-    prompt = f"What does this program print, or does it raise an error?\n\n```python\n{question.prompt.program.strip()}\n```"
+    prompt = (
+        f"What does this program print, or does it raise an error?\n\n```python\n{question.prompt.program.strip()}\n```"
+    )
     controls = (
-        f'<p><label for="{name}">It prints</label>\n<textarea id="{name}" rows="2" spellcheck="false"></textarea></p>\n\n'
+        f'<p><label for="{name}">It prints</label>\n'
+        f'<textarea id="{name}" rows="2" spellcheck="false"></textarea></p>\n\n'
         f'<label class="quiz-choice"><input type="checkbox" name="{name}" value="raises"> '
         "<span>It raises an error</span></label>"
     )

@@ -20,4 +20,6 @@ def task_at(course: Curriculum, page: Page, line: int, number: str) -> Task:
         week, day, task = map(int, number.split("."))
         return course.task(week, day, task)
     except (ValueError, CourseError) as error:
-        raise page.error(line, f"no task {number!r} in the registry", "write WEEK.DAY.TASK as in curriculum/") from error
+        raise page.error(
+            line, f"no task {number!r} in the registry", "write WEEK.DAY.TASK as in curriculum/"
+        ) from error

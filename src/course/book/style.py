@@ -20,8 +20,12 @@ class Theme:
     series: tuple[str, ...]
 
 
-LIGHT = Theme("light", "#1c2330", "#647084", "#ffffff", "#eef1f6", ("#0b5fa5", "#d1660a", "#1b7f5c", "#8a3fb0", "#b3261e"))
-DARK = Theme("dark", "#e6e9f0", "#9aa6ba", "#161923", "#262c3b", ("#6db7f2", "#f5a55a", "#5fcf9f", "#c999ea", "#f28b82"))
+LIGHT = Theme(
+    "light", "#1c2330", "#647084", "#ffffff", "#eef1f6", ("#0b5fa5", "#d1660a", "#1b7f5c", "#8a3fb0", "#b3261e")
+)
+DARK = Theme(
+    "dark", "#e6e9f0", "#9aa6ba", "#161923", "#262c3b", ("#6db7f2", "#f5a55a", "#5fcf9f", "#c999ea", "#f28b82")
+)
 THEMES = (LIGHT, DARK)
 
 
@@ -61,7 +65,9 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def box(axes: Axes, x: float, y: float, w: float, h: float, text: str, theme: Theme, color: str, **font: object) -> None:
+def box(
+    axes: Axes, x: float, y: float, w: float, h: float, text: str, theme: Theme, color: str, **font: object
+) -> None:
     """A rounded box with centred text; (x, y) is its lower left corner."""
     shape = FancyBboxPatch((x, y), w, h, boxstyle="round,pad=0,rounding_size=0.06")
     shape.set(facecolor=theme.soft, edgecolor=color, linewidth=1.6)

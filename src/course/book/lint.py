@@ -1,0 +1,13 @@
+"""All lints of the book."""
+
+from course.book import lint_commands, lint_grammar, lint_links, lint_words
+from course.book.library import Library
+from course.book.page import Finding
+
+LINTS = (lint_links, lint_commands, lint_grammar, lint_words)
+
+
+def check(library: Library) -> list[Finding]:
+    """Every fault of the book, by file and line, without repeats."""
+    found = {finding for lint in LINTS for finding in lint.check(library)}
+    return sorted(found, key=lambda f: (f.file, f.line, f.problem))

@@ -1,0 +1,24 @@
+"""`pdm run lint`: checks the book against its own rules."""
+
+import argparse
+
+HELP = "check the book: links, commands, grammar, glossary, spelling"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("chapters", nargs="*", metavar="CHAPTER", help="show only these, such as week1-01-attention.md")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print every finding; exit status 1 if there are any."""
+    from course.book import lint
+    from course.book.library import Library
+
+    findings = lint.check(Library.load())
+    if args.chapters:
+        findings = [f for f in findings if f.file.endswith(tuple(args.chapters))]
+    for finding in findings:
+        print(finding)
+    print(f"{len(findings)} findings" if findings else "the book is clean")
+    return 1 if findings else 0
