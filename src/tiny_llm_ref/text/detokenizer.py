@@ -27,7 +27,7 @@ class Detokenizer:
         """
         self.tokens.append(token)
         text = self._pending()
-        if text.endswith(REPLACEMENT):
+        if not text or text.endswith(REPLACEMENT):
             return ""
         self.start, self.read = self.read, len(self.tokens)
         return text

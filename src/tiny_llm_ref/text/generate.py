@@ -51,9 +51,11 @@ def generate(
 def stream_text(tokenizer: Tokenizer, tokens: Iterator[int], stop: Sequence[str] = ()) -> Iterator[str]:
     """Turn a stream of tokens into a stream of text that ends before the first stop string.
 
-    tokens: from `generate`. stop: non-empty strings; the text ends before the one that appears first, and nothing of it
-    is ever yielded: text that may be the beginning of a stop string is held back until that is decided.
-    Yields non-empty pieces. Joined they are the text of all tokens, up to the stop string.
+    tokens: from `generate`. stop: non-empty strings; the text ends before the one that is complete first (the longest
+    of those that end at the same place), and nothing of it is ever yielded: text that may be the beginning of a stop
+    string is held back until that is decided, all other text is yielded before the next token is asked for.
+    Yields non-empty pieces. Joined they are the text of all tokens, up to the stop string; where that is does not
+    depend on how the text is cut into tokens.
     Returns "stop" at a stop string, else what `tokens` returns.
     Raises ValueError for an empty stop string.
     """
@@ -67,8 +69,8 @@ def stream_text(tokenizer: Tokenizer, tokens: Iterator[int], stop: Sequence[str]
         except StopIteration as end:
             held += detokenizer.finish()
             reason = end.value or "length"
-        if found := [at for s in stop if (at := held.find(s)) >= 0]:
-            held, reason = held[: min(found)], "stop"
+        if found := [(at + len(s), at) for s in stop if (at := held.find(s)) >= 0]:
+            held, reason = held[: min(found)[1]], "stop"
         ready = len(held) if reason else len(held) - _possible_start(held, stop)
         if ready:
             yield held[:ready]
