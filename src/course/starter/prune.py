@@ -27,23 +27,32 @@ class Unit(NamedTuple):
 
 def prune(reference: str, text: str, listed: FileSymbols) -> str:
     """The stubbed `text` of a file without what only the removed bodies of `reference` used."""
-    before = _reachable(ast.parse(reference), listed)
+    units = list(_units(ast.parse(reference).body, listed, ""))
+    public = _reachable([unit for unit in units if not unit.binds], units)
+    before = _reachable(_roots(units, public), units)
     while True:
         tree = ast.parse(text)
-        pruner = _Pruner(split_lines(text), listed, before, _reachable(tree, listed))
+        units = list(_units(tree.body, listed, ""))
+        pruner = _Pruner(split_lines(text), listed, before, _reachable(_roots(units, public), units))
         edits = list(pruner.edits(tree.body, ""))
         if not edits:
             return text
         text = apply(text, edits)
 
 
-def _reachable(tree: ast.Module, listed: FileSymbols) -> set[str]:
-    units = list(_units(tree.body, listed, ""))
-    reached = set().union(*(unit.uses for unit in units if not unit.binds))
-    waiting = [unit for unit in units if unit.binds]
-    while live := [unit for unit in waiting if unit.binds & reached]:
-        waiting = [unit for unit in waiting if not unit.binds & reached]
+def _roots(units: list[Unit], public: set[str]) -> list[Unit]:
+    """What is needed whatever the bodies hold: public units, and private ones that no body of the reference used."""
+    return [unit for unit in units if not unit.binds & public]
+
+
+def _reachable(roots: list[Unit], units: list[Unit]) -> set[str]:
+    """The names used by the roots, by the units that these names stand for, and so on."""
+    reached: set[str] = set()
+    live, waiting = roots, units
+    while live:
         reached.update(*(unit.uses for unit in live))
+        live = [unit for unit in waiting if unit.binds & reached]
+        waiting = [unit for unit in waiting if not unit.binds & reached]
     return reached
 
 
