@@ -4,6 +4,7 @@ It knows the registry and the test files' names; how code runs is `course.local`
 of a run looks like is `course.summary`."""
 
 import inspect
+import json
 import re
 from collections.abc import Generator
 from dataclasses import asdict
@@ -29,6 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("course")
     group.addoption("--solution", default="tiny_llm", choices=["tiny_llm", "tiny_llm_ref"], help="package under test")
     group.addoption("--task", type=int, help="only this task's cases")
+    group.addoption("--case", help="only the case of this name")
+    group.addoption("--results", type=Path, help="write the results of all cases to this JSON file")
     group.addoption("--seed-base", type=int, default=0, help="seed of the inputs")
     group.addoption("--isolate", action="store_true", help="run the code under test in a process of its own")
     group.addoption("--curriculum", type=Path, default=CURRICULUM, help="folder of the registry")
@@ -74,20 +77,16 @@ def _day_of(collector: pytest.Collector) -> Day:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Notes tasks of whole files that have no case at all, then keeps the asked task only."""
-    wanted = config.getoption("task")
+    """Notes tasks of whole files that have no case at all, then keeps what was asked for."""
+    task, name = config.getoption("task"), config.getoption("case")
     cases = [item for item in items if isinstance(item, CaseItem)]
-    if not any("::" in arg for arg in config.args):
-        covered = {(item.day.week, item.day.day, item.case.task) for item in cases}
+    if name is None and not any("::" in arg for arg in config.args):
+        graded = {item.task for item in cases}
         days = {item.day.label: item.day for item in cases}.values()
-        config.stash[_SUMMARY].ungraded = [
-            task
-            for day in days
-            for task in day.tasks
-            if (task.week, task.day, task.number) not in covered and wanted in (None, task.number)
-        ]
-    if wanted is not None:
-        kept = [item for item in cases if item.case.task == wanted]
+        tasks = [t for day in days for t in day.tasks if task in (None, t.number)]
+        config.stash[_SUMMARY].ungraded = [t for t in tasks if t not in graded]
+    if task is not None or name is not None:
+        kept = [item for item in cases if task in (None, item.case.task) and name in (None, item.case.name)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
 
@@ -185,8 +184,10 @@ class _Hooks:
         if result := getattr(report, "course", None):
             self.summary.results.append(Result(**result))
 
-    @pytest.hookimpl(trylast=True)
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if path := session.config.getoption("results"):
+            path.write_text(json.dumps([asdict(result) for result in self.summary.results]))
         if session.exitstatus == pytest.ExitCode.OK and not self.summary.passed:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

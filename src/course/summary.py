@@ -1,6 +1,7 @@
 """The end of a graded run: what failed, one line for each task, and the next thing to open."""
 
 import io
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -68,8 +69,9 @@ class Summary:
             console.print(failed[0].text, markup=False)
             if output := failed[0].output.strip().splitlines():
                 console.print("\n  printed meanwhile:", *output[-_MOST_OUTPUT:], sep="\n    ", markup=False)
-            if others := [result.name for result in failed[1:]]:
-                console.print(f"\n  {len(others)} more of this task fail: {', '.join(others)}", markup=False)
+            if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
+                names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
+                console.print(f"\n  {others.total()} more of this task fail: {names}", markup=False)
             console.print()
 
     def _print_table(self, console, tasks: dict[Task, list[Result]]) -> None:

@@ -3,7 +3,7 @@
 import argparse
 
 from course.errors import CourseError
-from course.paths import ROOT, SRC, TESTS
+from course.paths import ROOT, SRC
 
 HELP = "grade your solution: --week 1 --day 2 --task 3 (everything after -- goes to pytest)"
 _USAGE = "pdm run test --week N [--day D] [--task T]"
@@ -59,7 +59,7 @@ def _files(args: argparse.Namespace) -> list[str]:
         days = list(curriculum.week(args.week).days)
     else:
         days = list(curriculum.days)
-    missing = [str(day.tests.relative_to(TESTS.parent)) for day in days if not day.tests.exists()]
-    if missing:
-        raise CourseError(f"{missing[0]} does not exist: without it {days[0].label} cannot be graded")
+    for day in days:
+        if not day.tests.exists():
+            raise CourseError(f"{day.tests.relative_to(ROOT)} does not exist: without it {day.label} cannot be graded")
     return [str(day.tests) for day in days]

@@ -1,0 +1,85 @@
+"""A scratch copy of a package, changed at will, and graded in a process of its own that imports the copy."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.paths import ROOT, SRC
+from course.summary import Result
+
+REFERENCE = SRC / "tiny_llm_ref"
+NOTHING_SELECTED = 5
+TIMED_OUT = 124
+# Only what grading needs: other plugins take half the time of a run.
+_PYTEST = ("-m", "pytest", "-qq", "--tb=no", "-rN", "--no-header", "--import-mode=importlib", "-p", "no:cacheprovider")
+_PLUGINS = ("-p", "course.plugin", "-p", "pytest_timeout")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a graded run left: pytest's exit status (or `TIMED_OUT`), the results of its cases, and what it printed."""
+
+    status: int
+    results: list[Result]
+    output: str
+
+    def names(self, kind: str) -> list[str]:
+        """Names of the cases that ended as `kind`, without their numbers, in order and once each."""
+        return list(dict.fromkeys(result.name.partition("[")[0] for result in self.results if result.kind == kind))
+
+
+@contextmanager
+def scratch(package: Path = REFERENCE) -> Iterator[Path]:
+    """A copy of `package` in a folder of its own, removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="tiny-llm-") as folder:
+        copy = Path(folder) / package.name
+        shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        yield copy
+
+
+def grade(package: Path, tests: list[Path], *options: str, timeout: float = 120.0) -> Report:
+    """Run the graded `tests` against the copy `package`. A run that takes longer than `timeout` seconds is killed."""
+    results = package.parent / "results.json"
+    results.unlink(missing_ok=True)
+    command = [sys.executable, *_PYTEST, *_PLUGINS, "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    command += ["--solution", package.name, "--results", str(results), *options, *map(str, tests)]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"} | {
+        "PYTHONPATH": os.pathsep.join([str(package.parent), str(SRC)]),
+        "PYTHONDONTWRITEBYTECODE": "1",  # two changes within a second would share one .pyc file
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    status, output = _run(command, environment, timeout)
+    written = json.loads(results.read_text()) if results.exists() else []
+    return Report(status, [Result(**result) for result in written], output)
+
+
+def _run(command: list[str], environment: dict[str, str], timeout: float) -> tuple[int, str]:
+    """Like `subprocess.run`, but a run that is cut off takes the processes it started with it."""
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output = process.communicate(timeout=timeout)[0]
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        return TIMED_OUT, f"killed after {timeout:g} s"
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
