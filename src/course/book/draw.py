@@ -51,6 +51,13 @@ def drawings(name: str) -> dict[str, str]:
 
 
 def _small(svg: str) -> str:
-    """Two decimals are a hundredth of a point: enough, and less than half the size; also no trailing spaces."""
-    svg = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), svg)
+    """A hundredth of a point is enough, at less than half the size; also no trailing spaces."""
+    svg = re.sub(r"-?\d+\.\d{3,}", _short, svg)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+
+
+def _short(number: re.Match[str]) -> str:
+    value = float(number[0])
+    if abs(value) < 1:  # scales of glyphs are small and must stay exact
+        return f"{value:.6g}" if "e" not in f"{value:.6g}" else "0"
+    return f"{value:.2f}".rstrip("0").rstrip(".")
