@@ -1,0 +1,40 @@
+"""Three hints per task, one at a time: a nudge, an invariant, nearly the code. Remembers how many were shown."""
+
+import contextlib
+from pathlib import Path
+
+from course.curriculum import Task
+from course.state import STATE, read_state, write_state
+
+LEVELS = (1, 2, 3)
+NAMES = ("nudge", "invariant", "nearly code")
+
+
+def next_level(task: Task, path: Path = STATE) -> int:
+    """The first level not shown yet; the last one when all were."""
+    return min(_shown(read_state(path)).get(_key(task), 0) + 1, LEVELS[-1])
+
+
+def remember(task: Task, level: int, path: Path = STATE) -> None:
+    """Note that a level was shown. Where nothing can be written, hints still work but start anew each time."""
+    state = read_state(path)
+    shown = _shown(state)
+    shown[_key(task)] = max(level, shown.get(_key(task), 0))
+    with contextlib.suppress(OSError):
+        write_state(state | {"hints": shown}, path)
+
+
+def command(task: Task) -> str:
+    """The command that shows the task's next hint."""
+    return f"pdm run hint --week {task.week} --day {task.day} --task {task.number}"
+
+
+def _shown(state: dict[str, object]) -> dict[str, int]:
+    shown = state.get("hints")
+    if not isinstance(shown, dict):
+        return {}
+    return {key: level for key, level in shown.items() if level in LEVELS}
+
+
+def _key(task: Task) -> str:
+    return f"{task.week}.{task.day}.{task.number}"
