@@ -4,6 +4,7 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from course.errors import CourseError
 
@@ -20,6 +21,13 @@ def _module(name: str):
     return importlib.import_module(f"course.commands.{stem if (folder / f'{stem}.py').exists() else stem + '_'}")
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells a wrong option in one line, like every other mistake."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CourseError(f"{message} (see {self.prog} --help)")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit status. A `CourseError` is a user's mistake: one line, exit status 2."""
     argv = sys.argv[1:] if argv is None else argv
@@ -33,10 +41,12 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: no command {argv[0]!r}: choose from {', '.join(names)}", file=sys.stderr)
         return 2
     command = _module(argv[0])
-    parser = argparse.ArgumentParser(prog=f"pdm run {argv[0]}", description=command.HELP)
+    parser = _Parser(prog=f"pdm run {argv[0]}", description=command.HELP)
     command.add_arguments(parser)
     try:
         return command.run(parser.parse_args(argv[1:]))
     except CourseError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130

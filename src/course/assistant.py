@@ -1,0 +1,134 @@
+"""A loaded model that answers, made only of course code: the modules of one solution package.
+
+Knows checkpoint folders, the package's functions and the order in which to call them. It does no input or output and
+decides nothing about the conversation. Every method touches MLX, so all must run in one thread.
+"""
+
+import importlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from course.errors import CourseError
+from course.folder import contents, read_json
+from course.memory import available_memory, check_memory, default_dtype
+
+REFERENCE = "tiny_llm_ref"
+END_TOKENS = ("<|im_end|>", "<|endoftext|>")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to answer. `sampling` holds keyword arguments of the package's `SamplingParams`, without the seed."""
+
+    sampling: dict[str, float]
+    seed: int
+    max_tokens: int
+    stop: tuple[str, ...] = ()
+    think: bool = False
+    raw: bool = False
+
+
+@dataclass
+class Meter:
+    """Counts and times one reply, and ends it early when `cancelled` is set. Times in seconds."""
+
+    prompt_tokens: int
+    started: float = field(default_factory=time.perf_counter)
+    first: float | None = None
+    last: float | None = None
+    generated: int = 0
+    cancelled: bool = False
+
+    def watch(self, tokens: Iterator[int]) -> Iterator[int]:
+        """Pass `tokens` on. Returns (as the generator's value) their finish reason."""
+        while not self.cancelled:
+            try:
+                token = next(tokens)
+            except StopIteration as end:
+                return end.value
+            self.last = time.perf_counter()
+            self.first = self.first or self.last
+            self.generated += 1
+            yield token
+        return "cancelled"
+
+
+class Assistant:
+    """One model in one number format, run by one package. Raises CourseError where it cannot be loaded."""
+
+    def __init__(self, folder: Path, solution: str = REFERENCE, dtype: str | None = None):
+        import mlx.core as mx
+
+        self.folder, self.solution = folder, solution
+        found = contents(folder)
+        self.dtype = found.dtype if dtype == "stored" else dtype or default_dtype(found)
+        check_memory(folder, found, self.dtype)
+        self.tokenizer = self._tokenizer()
+        self.generation = read_json(folder / "generation_config.json")
+        load_model = self.module("model.checkpoint").load_model
+        try:
+            self.model = load_model(folder, getattr(mx, self.dtype), available_memory())
+        except (ValueError, FileNotFoundError, MemoryError) as error:
+            if solution != REFERENCE:
+                raise  # a learner wants to see where
+            raise CourseError(f"cannot load {folder}: {error}") from error
+
+    def module(self, name: str) -> ModuleType:
+        """A module of the solution package, such as "text.generate"."""
+        return importlib.import_module(f"{self.solution}.{name}")
+
+    @property
+    def context(self) -> int:
+        """The most tokens that prompt and reply may have together."""
+        return self.model.config.max_position_embeddings
+
+    def sampling_defaults(self) -> dict[str, float]:
+        """What the checkpoint's author recommends in generation_config.json."""
+        if self.generation.get("do_sample") is False:
+            return {"temperature": 0.0}
+        names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+        return {name: self.generation[name] for name in names if self.generation.get(name) is not None}
+
+    def encode_chat(self, messages: Sequence[tuple[str, str]], think: bool) -> list[int]:
+        """The tokens of a conversation, given as (role, content), up to where the reply begins."""
+        chat = self.module("text.chat")
+        return self.encode(chat.render_chat([chat.Message(*m) for m in messages], enable_thinking=think))
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of `text` as it is."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def reply(self, prompt: Sequence[int], settings: Settings, meter: Meter) -> Iterator[str]:
+        """Stream the text that follows `prompt`, at most to the end of the context."""
+        generation = self.module("text.generate")
+        limit = min(settings.max_tokens, self.context - len(prompt))
+        tokens = generation.generate(
+            self.model, prompt, self._sample(settings), max_tokens=limit, stop_tokens=self._stop_tokens()
+        )
+        yield from generation.stream_text(self.tokenizer, meter.watch(tokens), settings.stop)
+
+    def _sample(self, settings: Settings):
+        """Greedy needs no sampler, so a learner's model can talk before the sampler is written."""
+        if settings.sampling == {"temperature": 0.0}:
+            return self.module("text.generate").greedy
+        sampler = self.module("text.sampler")
+        return sampler.Sampler([sampler.SamplingParams(**settings.sampling, seed=settings.seed)])
+
+    def _stop_tokens(self) -> set[int]:
+        listed = self.generation.get("eos_token_id", read_json(self.folder / "config.json").get("eos_token_id"))
+        ids = set(listed) if isinstance(listed, list) else {listed}
+        return {i for i in ids | {self.tokenizer.token_to_id(t) for t in END_TOKENS} if i is not None}
+
+    def _tokenizer(self):
+        from tokenizers import Tokenizer
+
+        file = self.folder / "tokenizer.json"
+        if not file.is_file():
+            raise CourseError(f"no tokenizer.json in {self.folder}: copy the one the model was trained with")
+        try:
+            return Tokenizer.from_file(str(file))
+        except Exception as error:  # the library raises plain Exception
+            raise CourseError(f"{file} is not a tokenizer ({error}): download or copy it again") from None

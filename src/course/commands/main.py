@@ -1,0 +1,95 @@
+"""`pdm run main`: chat with a model, or generate once, with course code only."""
+
+import argparse
+import os
+import sys
+
+from course.options import non_empty, number
+
+HELP = "chat with a model, or answer one --prompt"
+DESCRIPTION = f"{HELP}. Without --prompt, every line of standard input is a message."
+FALLBACK = {"temperature": 0.7, "top_k": 20, "top_p": 0.95}  # where the checkpoint recommends nothing
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.description = DESCRIPTION
+    parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, 1.7b, 4b, 8b, a folder, or a hub id")
+    parser.add_argument(
+        "--solution", choices=["tiny_llm_ref", "tiny_llm"], default="tiny_llm_ref", help="whose code runs"
+    )
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
+    talk = parser.add_argument_group("conversation")
+    talk.add_argument("--prompt", type=non_empty, help="answer this and stop")
+    talk.add_argument("--system", type=non_empty, help="a system message: how the model should behave")
+    talk.add_argument("--raw", action="store_true", help="continue the prompt as plain text, without the chat format")
+    talk.add_argument("--think", action=argparse.BooleanOptionalAction, default=False, help="let it think aloud first")
+    talk.add_argument("--stats", action="store_true", help="report speed, memory and device after each reply")
+    draw = parser.add_argument_group("sampling (defaults: the checkpoint's generation_config.json)")
+    draw.add_argument("--temperature", type=number(float, "of at least 0", lambda x: x >= 0, 0.7), help="0 is greedy")
+    draw.add_argument("--top-k", type=number(int, "of at least 0", lambda x: x >= 0, 20), help="0 is off")
+    draw.add_argument(
+        "--top-p", type=number(float, "above 0 and at most 1", lambda x: 0 < x <= 1, 0.95), help="1 is off"
+    )
+    draw.add_argument("--min-p", type=number(float, "between 0 and 1", lambda x: 0 <= x <= 1, 0.05), help="0 is off")
+    draw.add_argument("--repetition-penalty", type=number(float, "above 0", lambda x: x > 0, 1.1), help="1 is off")
+    draw.add_argument(
+        "--seed", type=number(int, "from 0 to 2**63", lambda x: 0 <= x <= 2**63, 1), help="default: a new one"
+    )
+    draw.add_argument(
+        "--max-tokens", type=number(int, "of at least 1", lambda x: x >= 1, 512), default=512, help="default 512"
+    )
+    draw.add_argument(
+        "--stop", type=non_empty, action="append", default=[], metavar="TEXT", help="end before this text; repeatable"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load, then answer. Exit status 0, 130 after Ctrl-C, 141 when nobody reads the output any more."""
+    from course.worker import leave
+
+    if sys.stdin is None:  # closed by the caller: MLX refuses to open a file that gets the free number 0
+        sys.stdin = open(os.devnull)  # noqa: SIM115 - for as long as the program runs
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        _talk(args)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        leave(130)
+    except BrokenPipeError:
+        leave(141)
+    return 0
+
+
+def _talk(args: argparse.Namespace) -> None:
+    from course.assistant import Assistant
+    from course.chat import Chat, converse
+    from course.learner import explained
+    from course.models import locate
+    from course.worker import Worker
+
+    folder = locate(args.model)
+    worker = Worker()
+    with explained(args.solution):
+        assistant = worker.call(lambda: Assistant(folder, args.solution, args.dtype))
+        chat = Chat(worker, assistant, _settings(args, assistant.sampling_defaults()), args.system, args.stats)
+        if args.prompt is not None:
+            chat.say(args.prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        else:
+            converse(chat)
+
+
+def _settings(args: argparse.Namespace, recommended: dict[str, float]):
+    """Flags win over the checkpoint's recommendation, and that over ours."""
+    import secrets
+
+    from course.assistant import Settings
+
+    chosen = {name: getattr(args, name) for name in SAMPLING if getattr(args, name) is not None}
+    sampling = (recommended or FALLBACK) | chosen
+    if sampling.get("temperature") == 0.0 and sampling.get("repetition_penalty", 1.0) == 1.0:
+        sampling = {"temperature": 0.0}
+    seed = secrets.randbits(31) if args.seed is None else args.seed
+    return Settings(sampling, seed, args.max_tokens, tuple(args.stop), args.think, args.raw)

@@ -1,0 +1,354 @@
+"""`pdm run main` as a user meets it: in a pipe, at a terminal, with wrong arguments, with a learner's unfinished code.
+
+Every test runs the real program on a small random checkpoint. A scratch copy of the reference stands in for the
+learner's package where a test needs code that fails or takes long.
+"""
+
+import contextlib
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from course.checkpoints import Shape, make_checkpoint
+from course.paths import SRC
+
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+CONTEXT = 200
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("random-model")
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({character: i for i, character in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    shape = Shape(vocab=tokenizer.get_vocab_size(), max_positions=CONTEXT)
+    return make_checkpoint(folder, np.random.default_rng(0), shape, dtype="bfloat16", shards=2)
+
+
+@pytest.fixture
+def learner(tmp_path):
+    """A function that makes a `tiny_llm` from the reference with one text replaced, and returns where to find it."""
+
+    def make(file: str, old: str, new: str) -> Path:
+        shutil.copytree(SRC / "tiny_llm_ref", tmp_path / "tiny_llm", ignore=shutil.ignore_patterns("__pycache__"))
+        path = tmp_path / "tiny_llm" / file
+        text = path.read_text()
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+        return tmp_path
+
+    return make
+
+
+def environment(path: Path | None = None, **more: str) -> dict[str, str]:
+    """One thread is plenty for these models, and steadier on a busy machine. `path` comes before the course's own."""
+    return os.environ | {"OPENBLAS_NUM_THREADS": "1"} | ({"PYTHONPATH": str(path)} if path else {}) | more
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "course", "main", *arguments]
+
+
+def run(*arguments: str, stdin: str = "", **settings) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        command(*arguments),
+        input=stdin.encode(),
+        capture_output=True,
+        timeout=60,
+        env=environment(**settings),
+        check=False,
+    )
+
+
+def assert_one_line(done: subprocess.CompletedProcess, *parts: str) -> None:
+    """A user's mistake: exit status 2, and one line on stderr that names the given parts."""
+    text = done.stderr.decode()
+    assert done.returncode == 2, text
+    assert done.stdout == b""
+    assert text.startswith("error: ")
+    assert text.count("\n") == 1
+    for part in parts:
+        assert part in text
+
+
+def test_prompt_streams_a_reply_and_reports(model):
+    done = run("--model", str(model), "--prompt", "Hello", "--max-tokens", "6", "--seed", "3", "--stats")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(b"\n")
+    stats = done.stderr.decode()
+    for part in ("prompt ", "tokens/s", "first token after", "peak memory", "float32", "cpu", "OpenBLAS", "seed 3"):
+        assert part in stats or (part == "cpu" and sys.platform == "darwin")
+
+
+def test_same_seed_same_text_other_seed_other_text(model):
+    outputs = [
+        run("--model", str(model), "--prompt", "Hi", "--max-tokens", "12", "--temperature", "1", "--seed", seed).stdout
+        for seed in ("1", "1", "2")
+    ]
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
+def test_lines_of_standard_input_are_messages_with_history(model):
+    chat = ("--model", str(model), "--max-tokens", "4", "--temperature", "0", "--stats")
+    done = run(*chat, stdin="one\n\n  \ntwo\n/clear\ntwo\n/quit\nnever\n")
+    assert done.returncode == 0, done.stderr
+    sizes = [int(line.split()[1]) for line in done.stderr.decode().splitlines() if line.startswith("prompt ")]
+    assert len(sizes) == 3
+    assert sizes[1] > sizes[0] == sizes[2]
+
+
+def test_end_of_input_ends_at_once(model):
+    done = run("--model", str(model))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_closed_standard_input_is_empty_input(model):
+    for arguments, wanted in ((), False), (("--prompt", "x", "--max-tokens", "1"), True):
+        line = " ".join(command("--model", str(model), *arguments))
+        done = subprocess.run(
+            ["sh", "-c", f"{line} <&-"], capture_output=True, timeout=60, env=environment(), check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert bool(done.stdout) == wanted
+
+
+def test_stop_text_and_raw_text(model):
+    arguments = ("--model", str(model), "--temperature", "0", "--max-tokens", "20", "--prompt", "abc", "--raw")
+    full = run(*arguments).stdout.decode().removesuffix("\n")
+    middle = full[len(full) // 2 :][:2]
+    assert run(*arguments, "--stop", middle).stdout.decode() == full[: full.index(middle)] + "\n"
+
+
+def test_reader_that_goes_away_is_no_error(model):
+    line = " ".join(command("--model", str(model), "--max-tokens", "100", "--seed", "1", "--temperature", "2"))
+    done = subprocess.run(
+        ["bash", "-c", f"yes hello | head -50 | {line} | head -c 1; echo ${{PIPESTATUS[2]}}"],
+        capture_output=True,
+        timeout=60,
+        env=environment(),
+        check=False,
+    )
+    assert done.stdout[1:].strip() == b"141"
+    assert done.stderr == b""
+
+
+def test_bytes_that_are_no_text_are_replaced(model):
+    done = subprocess.run(
+        command("--model", str(model), "--max-tokens", "2"),
+        input=b"\xff\xfe\n",
+        capture_output=True,
+        timeout=60,
+        env=environment(LC_ALL="C"),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--temperature", "-1"], ["--temperature", "'-1'", "at least 0", "try"]),
+        (["--temperature", "nan"], ["'nan'", "at least 0"]),
+        (["--top-p", "0"], ["--top-p", "'0'", "above 0 and at most 1"]),
+        (["--top-k", "2.5"], ["--top-k", "whole number"]),
+        (["--min-p", "1.1"], ["--min-p", "between 0 and 1"]),
+        (["--repetition-penalty", "0"], ["--repetition-penalty", "above 0"]),
+        (["--max-tokens", "0"], ["--max-tokens", "at least 1"]),
+        (["--seed", "-1"], ["--seed", "from 0"]),
+        (["--stop", ""], ["--stop", "empty"]),
+        (["--prompt", ""], ["--prompt", "empty"]),
+        (["--dtype", "int8"], ["--dtype", "int8", "bfloat16"]),
+        (["--solution", "mine"], ["--solution", "mine", "tiny_llm"]),
+        (["--no-such-flag"], ["--no-such-flag", "--help"]),
+        (["--model", "no-such-model"], ["no-such-model", "tiny", "0.6b"]),
+        (["--model", "/"], ["no config.json in /"]),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments, parts):
+    assert_one_line(run(*arguments), *parts)
+
+
+def test_prompt_longer_than_the_context_is_one_line(model):
+    assert_one_line(run("--model", str(model), "--raw", "--prompt", "x" * CONTEXT), f"{CONTEXT} tokens", "shorten")
+
+
+def test_reply_ends_at_the_end_of_the_context(model):
+    prompt = "x" * (CONTEXT - 5)
+    done = run("--model", str(model), "--raw", "--prompt", prompt, "--stats", "--temperature", "1", "--seed", "0")
+    assert done.returncode == 0, done.stderr
+    assert "generated 5 tokens" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("damage", ["cut", "no tokenizer", "not a tokenizer", "config", "missing tensor", "other type"])
+def test_damaged_checkpoint_is_one_line(model, tmp_path, damage):
+    folder = tmp_path / "damaged"
+    shutil.copytree(model, folder)
+    shard = sorted(folder.glob("*.safetensors"))[-1]
+    index = folder / "model.safetensors.index.json"
+    if damage == "cut":
+        os.truncate(shard, shard.stat().st_size - 10)
+    elif damage == "no tokenizer":
+        (folder / "tokenizer.json").unlink()
+    elif damage == "not a tokenizer":
+        (folder / "tokenizer.json").write_text("{}")
+    elif damage == "config":
+        (folder / "config.json").write_text("{")
+    elif damage == "missing tensor":
+        index.unlink()
+        sorted(folder.glob("*.safetensors"))[0].rename(folder / "model.safetensors")
+    else:
+        config = folder / "config.json"
+        config.write_text(config.read_text().replace('"qwen3"', '"llama"'))
+    assert_one_line(run("--model", str(folder), "--prompt", "x"), "damaged")
+
+
+def test_stub_names_its_task_and_chapter(model, learner):
+    stub = "Week 1 Day 4 Task 2: silu - see book/src/week1-04-norm-mlp.md#task-2"
+    path = learner("model/mlp.py", "return x * mx.sigmoid(x)", f'raise NotImplementedError("{stub}")')
+    done = run("--model", str(model), "--solution", "tiny_llm", "--prompt", "x", "--max-tokens", "1", path=path)
+    assert_one_line(done, stub, "--week 1 --day 4 --task 2")
+
+
+def test_learners_exception_shows_their_lines_only(model, learner):
+    path = learner("model/mlp.py", "return x * mx.sigmoid(x)", "return x * mx.zeros((7, 7, 7, 7))")
+    done = run("--model", str(model), "--solution", "tiny_llm", "--prompt", "x", "--max-tokens", "1", path=path)
+    text = done.stderr.decode()
+    assert done.returncode == 2
+    assert "tiny_llm/model/mlp.py" in text
+    assert "in silu: return x * mx.zeros((7, 7, 7, 7))" in text
+    assert "Traceback" not in text
+    assert "course/" not in text
+    assert text.count("\n") <= 7
+
+
+def test_learners_syntax_error_shows_its_line(model, learner):
+    path = learner("model/mlp.py", "return x * mx.sigmoid(x)", "return x *")
+    done = run("--model", str(model), "--solution", "tiny_llm", "--prompt", "x", path=path)
+    text = done.stderr.decode()
+    assert done.returncode == 2
+    assert "SyntaxError" in text
+    assert "tiny_llm/model/mlp.py:" in text
+    assert "Traceback" not in text
+
+
+class Terminal:
+    """A program at a pseudo-terminal of its own, where the byte \\x03 is Ctrl-C."""
+
+    def __init__(self, arguments: list[str], settings: dict[str, str]):
+        self.output = ""
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            os.execve(arguments[0], arguments, settings | {"TERM": "dumb"})
+
+    def type(self, text: str) -> None:
+        time.sleep(0.3)  # a program prints its prompt a moment before it takes over the terminal
+        os.write(self.file, text.encode())
+
+    def wait_for(self, text: str, seconds: float = 30.0, count: int = 1) -> float:
+        """Read until `text` has come `count` times. Returns how long that took."""
+        start = time.monotonic()
+        while self.output.count(text) < count:
+            left = start + seconds - time.monotonic()
+            assert left > 0, f"no {text!r} within {seconds} s in {self.output!r}"
+            if select.select([self.file], [], [], left)[0]:
+                self.output += os.read(self.file, 4096).decode(errors="replace")
+        return time.monotonic() - start
+
+    def exit_status(self, seconds: float = 10.0) -> int:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if select.select([self.file], [], [], 0.05)[0]:
+                with contextlib.suppress(OSError):  # the terminal is gone with the program
+                    self.output += os.read(self.file, 4096).decode(errors="replace")
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.pid = 0
+                return os.waitstatus_to_exitcode(status)
+        raise AssertionError(f"still running after {seconds} s: {self.output!r}")
+
+    def close(self) -> None:
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.file)
+
+
+@pytest.fixture
+def terminal():
+    opened = []
+
+    def start(*arguments: str, **settings) -> Terminal:
+        opened.append(Terminal(command(*arguments), environment(**settings)))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
+def slow(learner) -> Path:
+    """A package whose every step takes 20 seconds after the first, as a large model on a small machine may."""
+    return learner(
+        "text/generate.py",
+        "        tokens.append(token)\n        yield token\n",
+        "        tokens.append(token)\n        yield token\n        __import__('time').sleep(20)\n",
+    )
+
+
+def test_ctrl_c_ends_the_reply_within_a_second_and_again_the_program(model, slow, terminal):
+    program = terminal("--model", str(model), "--solution", "tiny_llm", path=slow)
+    program.wait_for("> ")
+    assert "Ctrl-D" in program.output
+    program.type("hello\r")
+    time.sleep(1.5)
+    program.type("\x03")
+    assert program.wait_for("stopped") < 1.0
+    program.wait_for("> ", count=2)
+    program.type("\x03")
+    assert program.exit_status(1.0) == 130
+    assert "Traceback" not in program.output
+
+
+def test_ctrl_c_during_a_single_reply_or_loading_ends_the_program(model, slow, terminal):
+    for wait in (0.3, 2.5):
+        program = terminal("--model", str(model), "--solution", "tiny_llm", "--prompt", "x", path=slow)
+        time.sleep(wait)
+        program.type("\x03")
+        assert program.exit_status(1.5) == 130
+        assert "Traceback" not in program.output
+
+
+def test_ctrl_c_at_the_prompt_ends_the_program_and_ctrl_d_too(model, terminal):
+    for key, status in (("\x03", 130), ("\x04", 0)):
+        program = terminal("--model", str(model))
+        program.wait_for("> ")
+        program.type(key)
+        assert program.exit_status() == status
+        assert "Traceback" not in program.output
+
+
+def test_mistake_at_a_terminal_does_not_end_the_conversation(model, terminal):
+    program = terminal("--model", str(model), "--max-tokens", "3", "--temperature", "0")
+    program.wait_for("> ")
+    program.type("y" * CONTEXT + "\r")
+    program.wait_for("do not fit")
+    program.wait_for("> ", count=2)
+    program.type("short\r")
+    program.wait_for("> ", count=3)
+    program.type("/quit\r")
+    assert program.exit_status() == 0
