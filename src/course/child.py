@@ -1,0 +1,58 @@
+"""`python -m course.child TESTS PACKAGE FORBIDDABLE READ WRITE`: runs `observe` of one test file's cases on request.
+
+Started afresh by `course.isolate`, never forked: a fork after an MLX evaluation hangs. It holds the code under test and
+no judgement: what it says is data. Requests are `{"case", "inputs", "forbidden", "timeout"}`; an answer is one byte,
+`v` for values or `f` for a failure, and a packed value."""
+
+import faulthandler
+import importlib.util
+import os
+import sys
+import types
+from pathlib import Path
+
+from course.case import Case
+from course.codec import pack, unpack
+from course.failure import describe
+from course.limit import TimeLimit
+from course.pipe import Closed, receive, send
+from course.solution import Solution
+
+
+def main(tests: str, package: str, forbiddable: str, read: str, write: str) -> None:
+    """Serve requests until the grader closes its end."""
+    faulthandler.enable()
+    solution = Solution(package, forbiddable.split(",") if forbiddable else ())
+    solution.guard.patch_real()
+    module = _load(Path(tests))
+    own = os.getpid()
+    send(int(write), b"ready")
+    while True:
+        try:
+            request = unpack(receive(int(read)))
+        except Closed:
+            return
+        answer = _answer(solution, vars(module)[request["case"]], request)
+        if os.getpid() != own:  # a copy that the code under test forked must not answer too
+            os._exit(1)
+        send(int(write), answer)
+
+
+def _answer(solution: Solution, case: Case, request: dict[str, object]) -> bytes:
+    try:
+        with TimeLimit(request["timeout"]), solution.guard.forbid(request["forbidden"], case.observe.__module__):
+            return b"v" + pack(case.observe(solution, request["inputs"]))
+    except BaseException as error:
+        return b"f" + pack(describe(error, solution.folder).plain())
+
+
+def _load(path: Path) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location("graded_tests", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["graded_tests"] = module  # dataclasses of the test file look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

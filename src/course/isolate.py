@@ -1,0 +1,126 @@
+"""Runs `observe` in a process of its own, so that a hang, a crash or a patched comparison cannot change a verdict.
+
+One child serves one test file. It is replaced after anything but an answer or a stub, and killed with all that it
+started when anything at all goes wrong here: a late answer must never be taken for the next one."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from course.case import Case
+from course.codec import pack, unpack
+from course.failure import Failure
+from course.pipe import Closed, receive, send
+
+_START = 60.0
+_GRACE = 1.0
+
+
+class Isolated:
+    """An observer: `observe(case, inputs, forbidden)` gives copies of what the code under test returned."""
+
+    def __init__(self, tests: Path, package: str, forbiddable: Sequence[str]) -> None:
+        self._arguments = (str(tests), package, ",".join(forbiddable))
+        self._child: _Child | None = None
+
+    def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
+        """Raises `Raised` or `Stopped` for whatever the code under test does instead of returning plain values."""
+        request = {"case": case.name, "inputs": inputs, "forbidden": list(forbidden), "timeout": case.timeout}
+        data = pack(request)
+        try:
+            self._child = self._child or _Child(*self._arguments)
+            answer = self._ask(data, case.timeout)
+        except BaseException:
+            self.close()
+            raise
+        if isinstance(answer, Failure):
+            if answer.kind != "todo":
+                self.close()
+            raise answer.exception()
+        return answer[0]
+
+    def close(self) -> None:
+        """Kill the child, if there is one."""
+        child, self._child = self._child, None
+        if child:
+            child.kill()
+
+    def _ask(self, request: bytes, timeout: float) -> tuple[object] | Failure:
+        """The values in a tuple, or what went wrong."""
+        try:
+            answer = self._child.call(request, timeout + _GRACE)
+            value = unpack(answer[1:])
+            return (value,) if answer[:1] == b"v" else Failure(**value)
+        except TimeoutError:
+            return Failure("timeout", f"no result within {timeout:g} s, and the process did not react: it was killed")
+        except Closed:
+            return Failure("died", f"your code ended its process: {self._child.end()}")
+        except (ValueError, TypeError) as error:
+            return Failure("died", f"the answer of the process cannot be read: {error}")
+
+
+class _Child:
+    """A started process, its two pipes, and a file for what it prints."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.printed = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        child_read, self.write = os.pipe()
+        self.read, child_write = os.pipe()
+        os.set_blocking(self.write, False)
+        command = [sys.executable, "-P", "-u", "-m", "course.child", *arguments, str(child_read), str(child_write)]
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self.printed,
+                stderr=self.printed,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                pass_fds=(child_read, child_write),
+                start_new_session=True,
+            )
+        finally:
+            os.close(child_read)
+            os.close(child_write)
+        self.ready = False
+
+    def call(self, request: bytes, timeout: float) -> bytes:
+        """The answer to a request; starting up has a time limit of its own."""
+        try:
+            if not self.ready:
+                receive(self.read, time.monotonic() + _START)
+                self.ready = True
+            deadline = time.monotonic() + timeout
+            send(self.write, request, deadline)
+            return receive(self.read, deadline)
+        finally:
+            self._show_printed()
+
+    def end(self) -> str:
+        """How the process ended, for a message; waits a moment for one that only closed its pipes."""
+        try:
+            status = self.process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            return "it closed its pipes"
+        return f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
+
+    def kill(self) -> None:
+        """End the process and everything in its group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for fd in (self.read, self.write):
+            os.close(fd)
+        self.printed.close()
+
+    def _show_printed(self) -> None:
+        """Pass on what was printed since the last time: pytest shows it with a failure."""
+        text = os.pread(self.printed.fileno(), 1 << 20, 0)
+        os.ftruncate(self.printed.fileno(), 0)
+        os.lseek(self.printed.fileno(), 0, os.SEEK_SET)  # the child writes at the same offset
+        sys.stdout.write(text.decode(errors="replace"))
