@@ -21,9 +21,9 @@ class Message:
 def render_chat(messages: Sequence[Message], enable_thinking: bool = True) -> str:
     """Write a conversation in Qwen's chat format (ChatML), followed by the header of the reply.
 
-    Each turn is `<|im_start|>ROLE\\nCONTENT<|im_end|>\\n`. Of an assistant's turn only what follows its last `</think>`
-    is kept, without leading newlines. The reply starts with `<|im_start|>assistant\\n`; with enable_thinking False
-    an empty block `<think>\\n\\n</think>\\n\\n` follows, so that the model answers at once.
+    Each turn is `<|im_start|>ROLE\\nCONTENT<|im_end|>\\n`. Of an assistant's turn that holds `</think>` only what
+    follows the last one is kept, without leading newlines. The reply starts with `<|im_start|>assistant\\n`; with
+    enable_thinking False an empty block `<think>\\n\\n</think>\\n\\n` follows, so that the model answers at once.
     Raises ValueError for no messages, an unknown role, a system message that is not the first, or a last message
     that is not the user's.
     """

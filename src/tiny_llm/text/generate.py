@@ -39,9 +39,11 @@ def generate(
 def stream_text(tokenizer: Tokenizer, tokens: Iterator[int], stop: Sequence[str] = ()) -> Iterator[str]:
     """Turn a stream of tokens into a stream of text that ends before the first stop string.
 
-    tokens: from `generate`. stop: non-empty strings; the text ends before the one that appears first, and nothing of it
-    is ever yielded: text that may be the beginning of a stop string is held back until that is decided.
-    Yields non-empty pieces. Joined they are the text of all tokens, up to the stop string.
+    tokens: from `generate`. stop: non-empty strings; the text ends before the one that is complete first (the longest
+    of those that end at the same place), and nothing of it is ever yielded: text that may be the beginning of a stop
+    string is held back until that is decided, all other text is yielded before the next token is asked for.
+    Yields non-empty pieces. Joined they are the text of all tokens, up to the stop string; where that is does not
+    depend on how the text is cut into tokens.
     Returns "stop" at a stop string, else what `tokens` returns.
     Raises ValueError for an empty stop string.
     """
