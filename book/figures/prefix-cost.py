@@ -13,11 +13,11 @@ PROMPT, REPLY = 100, 500
 
 
 def flops(new: int, seen: int) -> int:
-    """FLOPs to compute `new` tokens after `seen` cached ones, with the LM head on the last token only."""
+    """FLOPs to compute `new` tokens after `seen` cached ones, every token through the LM head, as in Week 1."""
     features = (HEADS + 2 * KV_HEADS) * HEAD_DIM + HEADS * HEAD_DIM  # q, k, v and the output projection
     linear = 2 * new * (HIDDEN * features + 3 * HIDDEN * INTERMEDIATE)
     attention = 4 * new * (seen + new) * HEADS * HEAD_DIM  # scores and the weighted mean, masked entries included
-    return LAYERS * (linear + attention) + 2 * HIDDEN * VOCABULARY
+    return LAYERS * (linear + attention) + 2 * new * HIDDEN * VOCABULARY
 
 
 def totals() -> tuple[np.ndarray, np.ndarray]:

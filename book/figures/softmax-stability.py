@@ -23,7 +23,8 @@ def draw(theme: Theme) -> Figure:
         edge = np.log(limit)
         axes.plot([0, 110], [np.log10(limit)] * 2, color=color, linestyle="--", linewidth=1.4)
         axes.plot([edge], [np.log10(limit)], "o", color=color)
-        axes.text(3, np.log10(limit) + 0.8, f"largest {name}", ha="left", va="bottom", color=color)
+        x, side = (3, "left") if dtype is np.float32 else (109, "right")  # where the line is not
+        axes.text(x, np.log10(limit) + 0.8, f"largest {name}", ha=side, va="bottom", color=color)
         axes.annotate(f"x = {edge:.1f}", (edge, np.log10(limit)), (6, -14), textcoords="offset points", color=color)
     axes.set(xlim=(-40, 110), ylim=(-18, 50), xlabel="x", ylabel="exp(x)")
     axes.set_yticks([-15, 0, 15, 30, 45], ["1e-15", "1", "1e15", "1e30", "1e45"])

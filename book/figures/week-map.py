@@ -10,7 +10,7 @@ from course.book.style import Theme, arrow, box, canvas
 
 def draw(theme: Theme) -> Figure:
     """The figure."""
-    figure, axes = canvas(5.6, 4.5)
+    figure, axes = canvas(5.6, 4.1)
     blue, orange, green, purple, red = theme.series
     box(axes, 1.9, 0.15, 1.8, 0.62, "Day 1\nAttention", theme, blue)
     for x, text in ((0.1, "Day 2\nPositions"), (1.95, "Day 3\nGrouped queries"), (3.85, "Day 4\nNorm and MLP")):
@@ -24,5 +24,4 @@ def draw(theme: Theme) -> Figure:
     arrow(axes, (1.95, 3.61), (1.8, 3.61), theme.muted, arrowstyle="<|-|>", mutation_scale=9)
     arrow(axes, (3.65, 3.61), (3.85, 3.61), theme.muted)
     box(axes, 3.85, 3.3, 1.7, 0.62, "a chat", theme, theme.muted)
-    axes.text(2.8, 4.2, "text in, text out", ha="center", va="center", color=theme.muted)
     return figure

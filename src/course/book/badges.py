@@ -1,4 +1,4 @@
-"""`{{#badge 1.1.2}}` and `{{#day 1.1}}`: what a task or day is worth and needs; and the `#task-N` anchors."""
+"""`{{#badge 1.1.2}}`, `{{#day 1.1}}`, `{{#week 1}}`: what each is worth and needs; and the `#task-N` anchors."""
 
 import re
 from html import escape
@@ -36,6 +36,25 @@ def day(course: Curriculum, page: Page, line: int, argument: str) -> str:
     )
 
 
+def week(course: Curriculum, page: Page, line: int, argument: str) -> str:
+    """The table of a week's days."""
+    found = registry.week_at(course, page, line, argument)
+    rows = "".join(
+        f'<tr><td><a href="{_html(d.chapter)}">Day {d.day}: {escape(d.title)}</a></td><td>{d.hours:g}</td>'
+        f"<td>{sum(t.points for t in d.tasks)}</td><td>{', '.join(_short(need, found.week) for need in d.needs)}</td>"
+        f"<td>{'; '.join(escape(t.title) for t in d.tasks)}</td></tr>\n"
+        for d in found.days
+    )
+    hours = sum(d.hours for d in found.days)
+    total = sum(t.points for d in found.days for t in d.tasks)
+    return (
+        '<div class="table-wrapper">\n<table>\n'
+        "<thead><tr><th>day</th><th>hours</th><th>points</th><th>builds on</th><th>you write</th></tr></thead>\n"
+        f"<tbody>\n{rows}<tr><td><strong>all</strong></td><td>{hours:g}</td><td>{total}</td><td></td><td></td></tr>\n"
+        "</tbody>\n</table>\n</div>"
+    )
+
+
 def anchors(prose: str) -> str:
     """Give `## Task 2: ...` headings the id that stubs, tests and links name: `#task-2`."""
     return TASK_HEADING.sub(r"## Task \1: \2 {#task-\1}", prose)
@@ -43,6 +62,11 @@ def anchors(prose: str) -> str:
 
 def _points(points: int) -> str:
     return f"{points} points" if points != 1 else "1 point"
+
+
+def _short(need: str, week: int) -> str:
+    of, _, number = need.partition(".")
+    return f"Day {number}" if int(of) == week else f"Week {of} Day {number}"
 
 
 def _html(chapter: str) -> str:

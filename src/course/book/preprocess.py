@@ -16,7 +16,8 @@ from course.book.page import BUILT_IN, DIRECTIVE, PROSE, Page, Segment, blocks, 
 from course.curriculum import Curriculum
 from course.errors import CourseError
 
-NAMES = ("badge", "day", "hints", "quiz", "figure")
+RENDERERS = {"badge": badges.badge, "day": badges.day, "week": badges.week, "hints": hints.render}
+NAMES = (*RENDERERS, "quiz", "figure", *BUILT_IN)
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,10 @@ def _directive(context: Context, page: Page, block: Segment) -> str:
         html = quiz.render(page, block.line, argument, context.book / "src")
     elif name == "figure":
         html = figures.render(page, block.line, argument, context.book)
-    elif renderer := {"badge": badges.badge, "day": badges.day, "hints": hints.render}.get(name):
+    elif renderer := RENDERERS.get(name):
         html = renderer(context.course, page, block.line, argument)
     else:
-        raise page.error(block.line, f"unknown directive {{{{#{name}}}}}", f"use one of {', '.join(NAMES)}, include")
+        raise page.error(block.line, f"unknown directive {{{{#{name}}}}}", f"use one of {', '.join(NAMES)}")
     return f"\n{html}\n\n"
 
 
