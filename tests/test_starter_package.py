@@ -173,6 +173,11 @@ def test_mistakes_in_the_reference(
     assert not (tmp_path / "pkg").exists()
 
 
+def test_a_module_may_have_a_private_name(curriculum: Curriculum, reference: Path):
+    write(reference, {"model/config.py": FILES["model/config.py"] + "\nfrom .. import _ext\n"})
+    assert b"from .. import _ext" in render(curriculum, reference)["model/config.py"]
+
+
 def test_a_listed_file_must_exist(curriculum: Curriculum, reference: Path):
     (reference / "model/basics.py").unlink()
     with pytest.raises(CourseError, match=r"^pkg_ref/model/basics\.py: .* is missing"):

@@ -87,7 +87,7 @@ def _check_imports(file: str, package: str, tree: ast.Module) -> None:
         inside = isinstance(node, ast.ImportFrom) and node.level > 0
         if not inside and any(module.split(".")[0] == package for module in modules):
             raise CourseError(f"{file}:{node.lineno}: imports {package} by name: make the import relative")
-        if inside and any(name.startswith("_") for name in names):
+        if inside and node.module and any(name.startswith("_") for name in names):
             private = next(name for name in names if name.startswith("_"))
             raise CourseError(f"{file}:{node.lineno}: imports the private {private}: make it public, as it is shared")
         if "*" in names:
