@@ -37,9 +37,9 @@ def unpack(data: bytes) -> object:
     """The value that `pack` was given; raises ValueError for bytes that are no such value."""
     try:
         (length,) = struct.unpack("<I", data[:4])
-        archive = data[4 + length :]
+        text, archive = data[4 : 4 + length], data[4 + length :]
         arrays = dict(np.load(io.BytesIO(archive), allow_pickle=False)) if archive else {}
-        return _decode(json.loads(data[4 : 4 + length]), arrays)
+        return _decode(json.loads(text), arrays)
     except Exception as error:  # the bytes may be anything at all
         raise ValueError(f"not a packed value: {type(error).__name__}: {error}") from error
 
@@ -89,9 +89,9 @@ def _type_name(value: object) -> str:
 
 
 def _decode(node: object, arrays: dict[str, np.ndarray]) -> object:
-    if not isinstance(node, list):
-        return node
     match node:
+        case None | bool() | int() | float() | str():
+            return node
         case ["np", name]:
             return arrays[name]
         case ["scalar", name]:
@@ -108,4 +108,4 @@ def _decode(node: object, arrays: dict[str, np.ndarray]) -> object:
             return tuple(_decode(item, arrays) for item in items)
         case ["dict", items]:
             return {_decode(key, arrays): _decode(item, arrays) for key, item in items}
-    raise ValueError(f"unknown tag {node[:1]}")
+    raise ValueError(f"unknown node {str(node)[:60]}")
