@@ -1,6 +1,7 @@
 """Week 1 Day 4: RMSNorm, SiLU and the gated MLP, against NumPy in float64 and MLX's own operator."""
 
 import mlx.core as mx
+import mlx.nn
 import numpy as np
 
 from course.case import case
@@ -235,6 +236,20 @@ class SiluMatchesFloat64:
 
     def verify(x, values):
         close(values, silu64(wide(x)), dtype=x.dtype, suspects=likely_activations(wide(x)))
+
+
+@case(task=2, params=[{"dtype": dtype} for dtype in FLOATS])
+class SiluMatchesMlx:
+    """The result equals that of MLX's own SiLU."""
+
+    def inputs(rng, dtype):
+        return normal(rng, (5, 11), dtype, 2.0)
+
+    observe = silu
+
+    def verify(x, values):
+        want = wide(mlx.nn.silu(x))
+        close(values, want, dtype=x.dtype, suspects=likely_activations(wide(x)))
 
 
 @case(task=2, params=[{"dtype": mx.float32, "largest": 3e38}, {"dtype": mx.float16, "largest": 6e4}])

@@ -22,5 +22,5 @@ class SwiGLU:
         self.w_gate, self.w_up, self.w_down = w_gate, w_up, w_down
 
     def __call__(self, x: mx.array) -> mx.array:
-        """x: (..., E). Returns (..., E) in the dtype of `x`."""
+        """x: (..., E). Returns (..., E) in the dtype of `x`, where the weights share it."""
         raise NotImplementedError("Week 1 Day 4 Task 3: SwiGLU.__call__ - see book/src/week1-04-norm-mlp.md#task-3")

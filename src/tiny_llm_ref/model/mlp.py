@@ -23,5 +23,5 @@ class SwiGLU:
         self.w_gate, self.w_up, self.w_down = w_gate, w_up, w_down
 
     def __call__(self, x: mx.array) -> mx.array:
-        """x: (..., E). Returns (..., E) in the dtype of `x`."""
+        """x: (..., E). Returns (..., E) in the dtype of `x`, where the weights share it."""
         return linear(silu(linear(x, self.w_gate)) * linear(x, self.w_up), self.w_down)
