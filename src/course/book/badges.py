@@ -39,18 +39,19 @@ def day(course: Curriculum, page: Page, line: int, argument: str) -> str:
 def week(course: Curriculum, page: Page, line: int, argument: str) -> str:
     """The table of a week's days."""
     found = registry.week_at(course, page, line, argument)
+    needs = {d.day: ", ".join(_short(need, found.week) for need in d.needs) for d in found.days}
     rows = "".join(
-        f'<tr><td><a href="{_html(d.chapter)}">Day {d.day}: {escape(d.title)}</a></td><td>{d.hours:g}</td>'
-        f"<td>{sum(t.points for t in d.tasks)}</td><td>{', '.join(_short(need, found.week) for need in d.needs)}</td>"
-        f"<td>{'; '.join(escape(t.title) for t in d.tasks)}</td></tr>\n"
+        f'<tr><td><a href="{_html(d.chapter)}">Day {d.day}: {escape(d.title)}</a><br>'
+        f"<small>{'; '.join(escape(t.title) for t in d.tasks)}</small></td><td>{d.hours:g}</td>"
+        f"<td>{sum(t.points for t in d.tasks)}</td><td>{needs[d.day]}</td></tr>\n"
         for d in found.days
     )
     hours = sum(d.hours for d in found.days)
     total = sum(t.points for d in found.days for t in d.tasks)
     return (
         '<div class="table-wrapper">\n<table>\n'
-        "<thead><tr><th>day</th><th>hours</th><th>points</th><th>builds on</th><th>you write</th></tr></thead>\n"
-        f"<tbody>\n{rows}<tr><td><strong>all</strong></td><td>{hours:g}</td><td>{total}</td><td></td><td></td></tr>\n"
+        "<thead><tr><th>day</th><th>hours</th><th>points</th><th>builds on</th></tr></thead>\n"
+        f"<tbody>\n{rows}<tr><td><strong>all</strong></td><td>{hours:g}</td><td>{total}</td><td></td></tr>\n"
         "</tbody>\n</table>\n</div>"
     )
 

@@ -4,6 +4,7 @@ It runs them in the repository's root with this Python; `pdm run NAME` in them i
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -59,26 +60,27 @@ def run(snippet: Snippet) -> str:
         command = [sys.executable, "-c", snippet.program]
     else:
         command = ["bash", "-euo", "pipefail", "-c", _pdm() + snippet.program]
-    path = os.pathsep.join([str(SRC), os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
+    code, stdout, stderr = _start(command, snippet.place)
+    if (code != 0) != snippet.fails:
+        last = (stderr.strip() or "it exits with 0").splitlines()[-1]
+        raise CourseError(f"{snippet.place}: exit status {code} ({last}): correct the program or its mark")
+    if snippet.output is not None and _lines(stdout) != _lines(snippet.output):
+        raise CourseError(f"{snippet.place}: it prints\n{stdout.rstrip()}\nand the chapter says\n{snippet.output}")
+    return stdout
+
+
+def _start(command: list[str], place: str) -> tuple[int, str, str]:
+    """Exit status, output and errors; after the time limit the program and all that it started are killed."""
+    path = os.pathsep.join(filter(None, [str(SRC), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "80"}
-    try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        raise CourseError(f"{snippet.place}: still running after {TIMEOUT:g} s: make it shorter") from None
-    if (done.returncode != 0) != snippet.fails:
-        last = (done.stderr.strip() or "it exits with 0").splitlines()[-1]
-        raise CourseError(f"{snippet.place}: exit status {done.returncode} ({last}): correct the program or its mark")
-    if snippet.output is not None and _lines(done.stdout) != _lines(snippet.output):
-        raise CourseError(f"{snippet.place}: it prints\n{done.stdout.rstrip()}\nand the chapter says\n{snippet.output}")
-    return done.stdout
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, text=True, start_new_session=True, **pipes) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise CourseError(f"{place}: still running after {TIMEOUT:g} s: make it shorter") from None
+    return process.returncode, stdout, stderr
 
 
 def _lines(text: str) -> list[str]:

@@ -1,25 +1,17 @@
-"""Lints of words: glossary terms, spelling, and what would stop the build (TeX, directives)."""
+"""Lints of words: glossary terms, and what would stop the build (TeX, directives)."""
 
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 
 from course.book import glossary, preprocess
-from course.book.build import INSTALL
 from course.book.library import Library, line_of, spans
 from course.book.page import PROSE, BookError, Finding
-from course.errors import CourseError
-
-_SPELLING = re.compile(r"^(.+?):(\d+): (.*)$")
 
 
 def check(library: Library) -> Iterator[Finding]:
     """All findings of this module."""
     yield from _terms(library)
     yield from _expands(library)
-    yield from _spelling(library)
 
 
 def _terms(library: Library) -> Iterator[Finding]:
@@ -47,18 +39,3 @@ def _expands(library: Library) -> Iterator[Finding]:
             preprocess.expand(context, page)
         except BookError as error:
             yield error.finding
-
-
-def _spelling(library: Library) -> Iterator[Finding]:
-    ignore = library.book / "spelling.txt"
-    options = ["--ignore-words", str(ignore)] if ignore.exists() else []
-    command = [sys.executable, "-m", "codespell_lib", *options, "--skip", "*.svg", str(library.src)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    if "No module named" in done.stderr:
-        raise CourseError(f"the package codespell is not installed: {INSTALL}")
-    for line in done.stdout.splitlines():
-        if match := _SPELLING.match(line):
-            path = match[1].removeprefix(str(library.src)).lstrip("/")
-            yield Finding(
-                f"book/src/{path}", int(match[2]), f"spelling: {match[3]}", "correct it, or add it to book/spelling.txt"
-            )

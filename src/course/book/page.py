@@ -10,7 +10,7 @@ PROSE, CODE, DIRECTIVE = "prose", "code", "directive"
 BUILT_IN = ("include", "rustdoc_include", "playground", "title")  # mdBook expands these itself
 
 _FENCE = re.compile(r"^(?:[\s>]*)(?:[-*+] +|\d+[.)] +)?(`{3,}|~{3,})([^`]*)$")
-_DIRECTIVE = re.compile(r"^\{\{#(\w+)(?:\s+(.*?))?\s*\}\}\s*$")
+_DIRECTIVE = re.compile(r"^\{\{#(\w+)(?:\s+((?:(?!\{\{#).)*?))?\s*\}\}\s*$")
 _INLINE = re.compile(r"<!--.*?-->|(?<![\\`])(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL)
 
 
