@@ -65,7 +65,7 @@ def _problems(course: Curriculum, scripts: dict[str, list[str]], line: str) -> I
             words = words[1:]
         else:
             continue
-        if not words:
+        if not words or words[0] == "PLACEHOLDER":
             continue
         if words[0] not in scripts:
             if words[0] not in EXECUTABLES:
@@ -78,7 +78,7 @@ def _commands(line: str) -> Iterator[list[str]]:
     """The simple commands of a shell line, as words, without redirections and variables."""
     plain = re.sub(r"\d*>>?\s*(&\d|\S+)", "", re.sub(r"^\s*\$ ", "", line))
     if _PLACEHOLDER.search(line):
-        plain = _PLACEHOLDER.sub("X", line)
+        plain = _PLACEHOLDER.sub("PLACEHOLDER", line)
     lexer = shlex.shlex(plain, posix=True, punctuation_chars="();|&")
     lexer.whitespace_split = True
     words: list[str] = []

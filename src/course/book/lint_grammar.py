@@ -43,14 +43,17 @@ def _chapter(library: Library, page: Page, day: Day) -> Iterator[Finding]:
     number = f"{day.week}.{day.day}"
     if number not in [argument for argument, _ in directives(page, "day")]:
         yield page.finding(1, "the chapter has no day box", f"write {{{{#day {number}}}}} under its title")
+    written = {h.text: h.line for h in found}
     for name, directive in (("Picture", "figure"), ("Self-check", "quiz")):
-        if not directives(_section(page, found, name), directive):
-            yield page.finding(_line(found, name), f"'## {name}' holds no {{{{#{directive}}}}}", GUIDE)
+        if name in written and not directives(_section(page, found, name), directive):
+            yield page.finding(written[name], f"'## {name}' holds no {{{{#{directive}}}}}", GUIDE)
     for name in ("Predict before coding", "Self-check"):
-        if "<details>" not in _section(page, found, name).text:
-            yield page.finding(_line(found, name), f"'## {name}' has no answer in <details>", GUIDE)
+        if name in written and "<details>" not in _section(page, found, name).text:
+            yield page.finding(written[name], f"'## {name}' has no answer in <details>", GUIDE)
     for task in day.tasks:
-        yield from _task(page, found, task)
+        name = f"Task {task.number}: {task.title}"
+        if name in written:
+            yield from _task(_section(page, found, name), written[name], task)
 
 
 def _order(page: Page, day: Day, found: list[Heading]) -> Iterator[Finding]:
@@ -73,23 +76,21 @@ def _order(page: Page, day: Day, found: list[Heading]) -> Iterator[Finding]:
         yield page.finding(extra.line, f"'## {extra.text}' is no heading of a day chapter", "use a lower level")
 
 
-def _task(page: Page, found: list[Heading], task: Task) -> Iterator[Finding]:
-    name = f"Task {task.number}: {task.title}"
-    section, line = _section(page, found, name), _line(found, name)
+def _task(section: Page, line: int, task: Task) -> Iterator[Finding]:
     number = f"{task.week}.{task.day}.{task.number}"
     for directive in ("badge", "hints"):
         if number not in [a for a, _ in directives(section, directive)]:
-            yield page.finding(line, f"task {number} has no {directive}", f"write {{{{#{directive} {number}}}}}")
+            yield section.finding(line, f"task {number} has no {directive}", f"write {{{{#{directive} {number}}}}}")
     command = f"pdm run test --week {task.week} --day {task.day} --task {task.number}"
     if not any(re.search(rf"{command}\b", f.body) for f in fences(section.text) if f.language == "bash"):
-        yield page.finding(line, f"task {number} does not show its command", f"add a bash fence with {command}")
+        yield section.finding(line, f"task {number} does not show its command", f"add a bash fence with {command}")
     for label in ("Files", "Contract", "Expected red"):
         if f"**{label}" not in section.text:
-            yield page.finding(line, f"task {number} has no '**{label}**'", GUIDE)
+            yield section.finding(line, f"task {number} has no '**{label}**'", GUIDE)
 
 
 def _section(page: Page, found: list[Heading], name: str) -> Page:
-    """The part of a page below one heading, up to the next of the same level (empty when there is no such heading)."""
+    """The part of a page below one heading, up to the next of the same level."""
     lines = page.text.splitlines(keepends=True)
     starts = [h for h in found if h.level <= 2]
     for index, heading in enumerate(starts):
@@ -97,7 +98,3 @@ def _section(page: Page, found: list[Heading], name: str) -> Page:
             end = starts[index + 1].line - 1 if index + 1 < len(starts) else len(lines)
             return Page(page.path, "".join(lines[heading.line : end]))
     return Page(page.path, "")
-
-
-def _line(found: list[Heading], name: str) -> int:
-    return next((h.line for h in found if h.text == name), 1)
