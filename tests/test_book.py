@@ -239,6 +239,12 @@ def test_without_mdbook_one_line_names_the_fix(monkeypatch):
         build.find_mdbook()
 
 
+def test_without_a_package_one_line_names_the_fix(monkeypatch):
+    monkeypatch.setitem(sys.modules, "latex2mathml.converter", None)
+    with pytest.raises(CourseError, match=r"^the package latex2mathml\S* is not installed: run \./run book"):
+        build.check_packages()
+
+
 # What the book claims.
 
 

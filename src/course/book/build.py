@@ -51,13 +51,13 @@ def build(out: Path, book: Path = BOOK) -> Path:
     return out / "index.html"
 
 
-def serve(port: int, book: Path = BOOK) -> int:
+def serve(out: Path, port: int, book: Path = BOOK) -> int:
     """Build, serve on localhost and rebuild on every save, until Ctrl-C."""
     mdbook = find_mdbook()
     check_packages()
     try:
-        command = [mdbook, "serve", str(book), "--hostname", "127.0.0.1", "--port", str(port)]
-        return subprocess.run(command, env=environment()).returncode
+        where = ["--dest-dir", str(out.resolve()), "--hostname", "127.0.0.1", "--port", str(port)]
+        return subprocess.run([mdbook, "serve", str(book), *where], env=environment()).returncode
     except KeyboardInterrupt:
         return 130
 

@@ -28,6 +28,6 @@ def run(args: argparse.Namespace) -> int:
     if args.serve:
         if not 0 < args.port < 65536:
             raise CourseError(f"port {args.port} is not between 1 and 65535: choose another --port")
-        return build.serve(args.port)
+        return build.serve(args.out, args.port)
     print(build.build(args.out))
     return 0

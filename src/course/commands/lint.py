@@ -12,9 +12,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print every finding; exit status 1 if there are any."""
-    from course.book import lint
+    from course.book import build, lint
     from course.book.library import Library
 
+    build.check_packages()
     findings = lint.check(Library.load())
     if args.chapters:
         findings = [f for f in findings if f.file.endswith(tuple(args.chapters))]
