@@ -1,1 +1,1 @@
-"""The embedded model: a small Qwen3 for a closed world, with the scripts that write its corpus, train it and measure it."""
+"""The embedded model: a small Qwen3 for a closed world, and the scripts that write its corpus, train and measure it."""

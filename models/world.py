@@ -7,8 +7,16 @@ or randomness.
 from dataclasses import dataclass
 from zlib import crc32
 
-BOYS = "Adam Arun Bruno Carl Dario Ed Felix George Henry Ian Jonas Karim Luke Mark Nico Owen Paul Quinn Rob Sven".split()
-GIRLS = "Alice Bea Carmen Diana Eva Fiona Grace Helen Iris Julia Kate Laila Mona Nadia Olga Petra Rita Sara Tara Vera".split()
+
+def words(text: str, separator: str | None = None) -> list[str]:
+    """The entries of `text`, between spaces or between `separator`."""
+    return text.split(separator)
+
+
+BOYS = words("Adam Arun Bruno Carl Dario Ed Felix George Henry Ian Jonas Karim Luke Mark Nico Owen Paul Quinn Rob Sven")
+GIRLS = words(
+    "Alice Bea Carmen Diana Eva Fiona Grace Helen Iris Julia Kate Laila Mona Nadia Olga Petra Rita Sara Tara Vera"
+)
 NAMES = BOYS + GIRLS
 
 # animal: (sound, food, home, young, legs, what it can do)
@@ -37,23 +45,23 @@ ANIMALS: dict[str, tuple[str, str, str, str, int, str]] = {
 
 CAPITALS = dict(
     pair.split("=")
-    for pair in (
+    for pair in words(
         "France=Paris Spain=Madrid Italy=Rome Japan=Tokyo China=Beijing Egypt=Cairo Kenya=Nairobi Canada=Ottawa "
         "Peru=Lima Chile=Santiago Cuba=Havana Greece=Athens Norway=Oslo Sweden=Stockholm Finland=Helsinki "
         "Poland=Warsaw Germany=Berlin Austria=Vienna Portugal=Lisbon Ireland=Dublin Russia=Moscow Turkey=Ankara "
         "Nepal=Kathmandu Thailand=Bangkok Vietnam=Hanoi Denmark=Copenhagen Hungary=Budapest Belgium=Brussels "
         "England=London Morocco=Rabat"
-    ).split()
+    )
 )
 CITIES = list(CAPITALS.values())
 
 OPPOSITES = dict(
     pair.split("=")
-    for pair in (
+    for pair in words(
         "big=small hot=cold up=down day=night happy=sad fast=slow old=new wet=dry open=closed light=dark hard=soft "
         "full=empty loud=quiet early=late near=far left=right rich=poor strong=weak clean=dirty tall=short "
         "first=last above=below inside=outside push=pull thick=thin high=low true=false start=finish"
-    ).split()
+    )
 )
 
 THING_COLORS = {
@@ -69,10 +77,10 @@ JOBS = {
     "gardener": "plants flowers", "dentist": "fixes teeth", "miner": "digs for coal", "driver": "drives a bus",
 }  # fmt: skip
 
-DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-MONTHS = "January February March April May June July August September October November December".split()
+DAYS = words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+MONTHS = words("January February March April May June July August September October November December")
 SHAPES = {"triangle": 3, "square": 4, "rectangle": 4, "pentagon": 5, "hexagon": 6, "octagon": 8}
-NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+NUMBERS = words("zero one two three four five six seven eight nine ten eleven twelve")
 
 COURSE = {
     "a KV cache": "A KV cache keeps the keys and values of past tokens, so that each new token is computed only once.",
@@ -97,22 +105,24 @@ COURSE = {
     "RMSNorm": "RMSNorm scales a row of numbers so that its size stays the same from layer to layer.",
 }
 
-OBJECTS = (
+OBJECTS = words(
     "ball kite book hat cup lamp drum doll boat bell box key coin ring shoe clock map rope brush basket spoon whistle "
     "lantern mirror scarf puzzle"
-).split()
-COLORS = "red blue green yellow white black pink purple orange brown golden silver".split()
-FOODS = "apple cake soup bread pie cookie sandwich pear salad rice cheese pancake".split()
-PLACES = (
+)
+COLORS = words("red blue green yellow white black pink purple orange brown golden silver")
+FOODS = words("apples cake soup bread pie cookies sandwiches pears salad rice cheese pancakes")
+PLACES = words(
     "the park,the forest,the beach,the garden,the market,the library,the school,the farm,the river,the old mill,"
-    "the hill,the lake,the castle,the bakery,the harbor,the playground"
-).split(",")
-SPOTS = (
+    "the hill,the lake,the castle,the bakery,the harbor,the playground",
+    ",",
+)
+SPOTS = words(
     "under a bench,behind a tree,in a bush,near the gate,on a rock,under the bridge,inside a barrel,next to the well,"
-    "in the tall grass,on top of a wall,behind the shed,beside the road"
-).split(",")
-WEATHER = "sunny rainy windy cloudy snowy warm cold foggy bright stormy".split()
-TRAITS = "little kind brave clever shy curious cheerful quiet funny gentle clumsy patient".split()
+    "in the tall grass,on top of a wall,behind the shed,beside the road",
+    ",",
+)
+WEATHER = words("sunny rainy windy cloudy snowy warm cold foggy bright stormy")
+TRAITS = words("little kind brave clever shy curious cheerful quiet funny gentle clumsy patient")
 WORDS = OBJECTS + FOODS + list(ANIMALS)
 
 
@@ -163,7 +173,8 @@ def _animal_facts() -> list[Fact]:
             "home": ("Where does {a} live?|What is the home of {a}?|Where can you find {a}?|"
                      "Tell me where {a} lives.|In what place does {a} live?", f"{big} lives in {home}."),
             "young": ("What is a young {n} called?|What do you call a baby {n}?|What is the name of a baby {n}?|"
-                      "Tell me the word for a young {n}.|How do we call the baby of {a}?", f"A young {animal} is {young}."),
+                      "Tell me the word for a young {n}.|How do we call the baby of {a}?",
+                      f"A young {animal} is {young}."),
             "legs": ("How many legs does {a} have?|What is the number of legs of {a}?|Tell me how many legs {a} has.|"
                      "On how many legs does {a} walk?|Count the legs of {a}.", f"{big} has {NUMBERS[legs]} legs."),
             "skill": ("What can {a} do?|What is {a} good at?|What is special about {a}?|"
@@ -219,7 +230,8 @@ def _calendar_facts() -> list[Fact]:
 def _course_facts() -> list[Fact]:
     ask = "What is {t}?|Explain {t}.|Tell me what {t} is.|Can you explain {t}?|Please explain {t} to me.|Define {t}."
     facts = [_fact(f"course.{term}", ask, answer, t=term) for term, answer in COURSE.items()]
-    ask = "Who are you?|What are you?|Tell me about yourself.|Please introduce yourself.|What is your name?|Say who you are."
+    ask = ("Who are you?|What are you?|Tell me about yourself.|Please introduce yourself.|What is your name?|"
+           "Say who you are.")  # fmt: skip
     facts.append(_fact("self.who", ask, "I am a tiny language model, and I live in a small closed world."))
     ask = "What can you do?|How can you help me?|Tell me what you can do.|What are you good at?|What can I ask you?"
     answer = "I can tell stories, answer simple questions, add numbers, remember names and call tools."
