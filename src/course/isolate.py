@@ -1,6 +1,6 @@
 """Runs `observe` in a process of its own, so that a hang, a crash or a patched comparison cannot change a verdict.
 
-One child serves one test file. It is replaced after anything but an answer or a stub, and killed with all that it
+One child serves one test file. A case that follows a failure gets a new one, and a child is killed with all that it
 started when anything at all goes wrong here: a late answer must never be taken for the next one."""
 
 import os
@@ -28,6 +28,12 @@ class Isolated:
     def __init__(self, tests: Path, package: str, forbiddable: Sequence[str]) -> None:
         self._arguments = (str(tests), package, ",".join(forbiddable))
         self._child: _Child | None = None
+        self._spoilt = False
+
+    def begin(self) -> None:
+        """Replace a child that has seen a failure: what that left behind must not touch the next case."""
+        if self._spoilt:
+            self.close()
 
     def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
         """Raises `Raised` or `Stopped` for whatever the code under test does instead of returning plain values."""
@@ -39,15 +45,17 @@ class Isolated:
         except BaseException:
             self.close()
             raise
-        if isinstance(answer, Failure):
-            if answer.kind != "todo":
-                self.close()
-            raise answer.exception()
-        return answer[0]
+        if not isinstance(answer, Failure):
+            return answer[0]
+        if answer.kind == "raised":
+            self._spoilt = True  # a property goes on with other examples, which may be hundreds
+        elif answer.kind != "todo":
+            self.close()
+        raise answer.exception()
 
     def close(self) -> None:
         """Kill the child, if there is one."""
-        child, self._child = self._child, None
+        child, self._child, self._spoilt = self._child, None, False
         if child:
             child.kill()
 

@@ -15,6 +15,9 @@ class Local:
     def __init__(self, package: str, forbiddable: Sequence[str]) -> None:
         self.solution = Solution(package, forbiddable)
 
+    def begin(self) -> None:
+        """Nothing to prepare."""
+
     def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
         """Raises `Raised` or `Stopped` for whatever the code under test does instead of returning plain values."""
         copy = unpack(pack(inputs))

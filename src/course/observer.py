@@ -5,10 +5,15 @@ from pathlib import Path
 from typing import Protocol
 
 from course.case import Case
+from course.isolate import Isolated
+from course.local import Local
 
 
 class Observer(Protocol):
     """Runs `observe` of the cases of one test file."""
+
+    def begin(self) -> None:
+        """A case starts; its property may call `observe` many times."""
 
     def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
         """Copies of what the code under test returned; raises `failure.Raised` or `failure.Stopped`."""
@@ -19,10 +24,4 @@ class Observer(Protocol):
 
 def make_observer(isolate: bool, tests: Path, package: str, forbiddable: Sequence[str]) -> Observer:
     """An observer for the cases in `tests`; `forbiddable` are all names that some day forbids."""
-    if isolate:
-        from course.isolate import Isolated
-
-        return Isolated(tests, package, forbiddable)
-    from course.local import Local
-
-    return Local(package, forbiddable)
+    return Isolated(tests, package, forbiddable) if isolate else Local(package, forbiddable)

@@ -101,6 +101,7 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         observer = self._observer()
+        observer.begin()
 
         def observe(inputs: object) -> object:
             return observer.observe(self.case, inputs, self.day.forbidden)
@@ -151,7 +152,8 @@ class CaseItem(pytest.Item):
             kind = report.outcome
         output = "".join(text for name, text in report.sections if name.startswith("Captured"))
         place = (self.day.week, self.day.day, self.case.task)
-        return Result(*place, self.name, kind, stub.label if stub else "", report.longreprtext, output)
+        by = stub.label if kind == "blocked" else ""
+        return Result(*place, self.name, kind, by, report.longreprtext, output)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -110,8 +110,8 @@ class Summary:
         if todo is None:
             self._print_following(console, list(tasks)[-1])
             return
-        by = next((result.by for result in tasks[todo] if result.by), "")
-        task = next((t for t in self.curriculum.tasks if t.label == by), todo)
+        blockers = {f"blocked by {task.label}": task for task in self.curriculum.tasks}
+        task = blockers.get(_state(tasks[todo]), todo)
         where = f"--week {task.week} --day {task.day} --task {task.number}"
         console.print(f"\nnext: {task.label}: {task.title}", markup=False)
         console.print(f"  write  {', '.join(f'src/{self.solution}/{file}' for file in task.symbols)}", markup=False)
