@@ -13,8 +13,10 @@ from random import Random
 
 from models import tasks
 from models.chatml import TEXT, Piece, Turn, chat_pieces
+from models.facts import FACTS
 from models.stories import cast, passage, story
-from models.world import ANIMALS, FACTS, NAMES, OBJECTS, PLACES, article
+from models.tools import TOOLS, tool_use
+from models.world import ANIMALS, NAMES, OBJECTS, PLACES, article
 
 END = "<|endoftext|>"
 Document = list[Piece]
@@ -110,9 +112,9 @@ def several(draw: int, rng: Random, make: str) -> list[Turn]:
 
 def tool_document(rng: Random) -> Document:
     """A chat under a list of tools: one or more of them used, now and then a question that needs none."""
-    uses = [tasks.tool_use(rng) for _ in range(rng.randrange(1, 4))]
-    names = {use.name for use in uses} | set(rng.sample(list(tasks.TOOLS), rng.randrange(0, 3)))
-    listed = [tasks.TOOLS[name] for name in rng.sample(sorted(names), len(names))]
+    uses = [tool_use(rng) for _ in range(rng.randrange(1, 4))]
+    names = {use.name for use in uses} | set(rng.sample(list(TOOLS), rng.randrange(0, 3)))
+    listed = [TOOLS[name] for name in rng.sample(sorted(names), len(names))]
     turns = [turn for use in uses for turn in use.turns]
     if rng.random() < 0.3:
         turns = fact_turns(rng) + turns if rng.random() < 0.5 else turns + fact_turns(rng)

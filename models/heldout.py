@@ -16,7 +16,9 @@ from random import Random
 from models import tasks
 from models.chatml import Tool, Turn, prompt_text
 from models.corpus import fact_turns, reading_turns
-from models.world import FACTS, NAMES
+from models.facts import FACTS
+from models.tools import TOOLS, tool_use
+from models.world import NAMES
 
 SEED = 20_261_129
 COUNTS = {
@@ -40,7 +42,7 @@ class Item:
 
     def prompt(self, *, thinking: bool = False) -> str:
         """Prompt text up to the assistant's header, with the empty think block unless `thinking`."""
-        listed: list[Tool] = [tasks.TOOLS[name] for name in self.tools]
+        listed: list[Tool] = [TOOLS[name] for name in self.tools]
         return prompt_text(list(self.turns), tools=listed, thinking=thinking)
 
 
@@ -67,8 +69,8 @@ def _chat_item(category: str, rng: Random) -> Item:
 
 def _tool_item(category: str, rng: Random) -> Item:
     """A question for a tool, up to the call or up to the answer, under a list of two to four tools."""
-    use = tasks.tool_use(rng, held_out=True)
-    others = [name for name in tasks.TOOLS if name != use.name]
+    use = tool_use(rng, held_out=True)
+    others = [name for name in TOOLS if name != use.name]
     listed = [use.name, *rng.sample(others, rng.randrange(1, 4))]
     rng.shuffle(listed)
     return _item(category, list(use.turns[:2] if category == "tool call" else use.turns), listed)

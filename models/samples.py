@@ -14,11 +14,11 @@ blas.activate()
 
 import mlx.core as mx  # noqa: E402
 
-from models import tasks  # noqa: E402
 from models.chatml import Tool, Turn, prompt_text, response_text  # noqa: E402
 from models.evaluate import answers, load_float32  # noqa: E402
+from models.tools import TOOLS  # noqa: E402
 
-TOOLS = [tasks.TOOLS[name] for name in ("get_weather", "add", "get_time")]
+LISTED = [TOOLS[name] for name in ("get_weather", "add", "get_time")]
 
 
 def main() -> None:
@@ -48,8 +48,8 @@ def main() -> None:
     ask([], "What is 47 + 38?", thinking=True)
     ask([], "What is 81 minus 26?", thinking=True)
     print("```\n## A tool call and its answer\n```")
-    chat = ask([], "What is the weather in Oslo?", TOOLS)
-    ask(chat, response_text({"weather": "snowy", "degrees": 3}), TOOLS)
+    chat = ask([], "What is the weather in Oslo?", LISTED)
+    ask(chat, response_text({"weather": "snowy", "degrees": 3}), LISTED)
     print("```")
 
 
