@@ -1,10 +1,9 @@
 # This file is yours to edit. Read book/src/week1-05-model.md.
-"""Reading a Hugging Face checkpoint: `config.json` and safetensors files into a config and named arrays.
+"""Reading a Hugging Face checkpoint: `config.json` and weight files into a config and named arrays.
 
-Knows files, names, shapes and dtypes; what the tensors are for is `qwen3`'s business.
+Knows names, shapes and dtypes; what the tensors are for is `qwen3`'s business, how files are laid out `safetensors`'s.
 """
 
-import json
 from pathlib import Path
 
 import mlx.core as mx
@@ -19,9 +18,11 @@ def load_config(folder: Path) -> ModelConfig:
     """Read `config.json`.
 
     `rope_theta` stands at the top level, or in `rope_parameters` (newer files); `head_dim` defaults to
-    hidden_size / num_attention_heads; `tie_word_embeddings` to False; `quantization` is MLX's {group_size, bits}.
-    Raises FileNotFoundError without the file; ValueError, naming key and value, for a `model_type` other than qwen3, a
-    missing key, scaled RoPE, biases in attention, or quantisation other than MLX's affine 4 or 8 bits.
+    hidden_size / num_attention_heads; `tie_word_embeddings` to False; `quantization` (or `quantization_config`) is
+    MLX's {group_size, bits}.
+    Raises FileNotFoundError without the file; ValueError for a file that is not JSON, and, naming key and value, for a
+    `model_type` other than qwen3, a missing key, scaled RoPE (a `rope_type`, or `type` in older files, other than
+    default), `attention_bias`, or quantisation other than MLX's affine 4 or 8 bits in groups of 32, 64 or 128.
     """
     raise NotImplementedError("Week 1 Day 5 Task 4: load_config - see book/src/week1-05-model.md#task-4")
 
@@ -33,11 +34,11 @@ def load_weights(
 
     Reads `model.safetensors`, or the files named in `model.safetensors.index.json`.
     dtype: convert to it; None keeps what is stored (dequantised weights take the dtype of their scales).
-    memory_limit: bytes that the weights may take, None for any number.
+    memory_limit: bytes that the weights returned may take, None for any number.
     Returns the tensors of `expected_shapes(config)`, under the same names.
     Raises ValueError, naming the tensor, for missing, unexpected, wrongly shaped or non-float tensors and damaged
-    files; FileNotFoundError for a missing file; MemoryError where the weights would not fit. A `lm_head.weight` beside
-    tied embeddings is ignored.
+    files; FileNotFoundError for a missing file; MemoryError where the weights would not fit, before they are read. A
+    `lm_head.weight` beside tied embeddings is ignored.
     """
     raise NotImplementedError("Week 1 Day 5 Task 4: load_weights - see book/src/week1-05-model.md#task-4")
 
@@ -50,6 +51,7 @@ def load_model(folder: Path, dtype: mx.Dtype | None = None, memory_limit: int | 
     return Qwen3(config, weights)
 
 
+# ANCHOR: shapes
 def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor in a Qwen3 checkpoint."""
     E, D, I = config.hidden_size, config.head_dim, config.intermediate_size  # noqa: E741
@@ -75,38 +77,4 @@ def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a checkpoint: the shards of its index, or the one file. Raises FileNotFoundError."""
-    index = folder / "model.safetensors.index.json"
-    names = sorted(set(_read_json(index)["weight_map"].values())) if index.exists() else ["model.safetensors"]
-    for name in names:
-        if not (folder / name).exists():
-            raise FileNotFoundError(f"{folder / name} is missing: download the checkpoint again")
-    return [folder / name for name in names]
-
-
-def read_safetensors(path: Path) -> dict[str, mx.array]:
-    """The named arrays of one file, which are read when first used. Raises ValueError where the file is cut short."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        header_size = int.from_bytes(file.read(8), "little")
-        header = file.read(min(header_size, size))
-    if len(header) < header_size:
-        raise ValueError(f"{path} is damaged: its header needs {header_size} bytes, the file has {size}")
-    try:
-        tensors = json.loads(header)
-        ends = [t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"{path} is damaged: its header is not that of a safetensors file") from None
-    if (needed := 8 + header_size + max(ends, default=0)) > size:
-        raise ValueError(f"{path} is truncated: it needs {needed} bytes and has {size}: download it again")
-    return mx.load(str(path))
-
-
-def _read_json(path: Path) -> dict:
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is missing: {path.parent} is not a checkpoint folder")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
+# ANCHOR_END: shapes

@@ -1,16 +1,15 @@
-"""Reading a Hugging Face checkpoint: `config.json` and safetensors files into a config and named arrays.
+"""Reading a Hugging Face checkpoint: `config.json` and weight files into a config and named arrays.
 
-Knows files, names, shapes and dtypes; what the tensors are for is `qwen3`'s business.
+Knows names, shapes and dtypes; what the tensors are for is `qwen3`'s business, how files are laid out `safetensors`'s.
 """
 
-import json
-import math
 from pathlib import Path
 
 import mlx.core as mx
 
 from .config import ModelConfig, Quantization
 from .qwen3 import Qwen3
+from .safetensors import read_json, read_safetensors, weight_files
 
 FLOATS = (mx.float32, mx.float16, mx.bfloat16)
 
@@ -19,19 +18,22 @@ def load_config(folder: Path) -> ModelConfig:
     """Read `config.json`.
 
     `rope_theta` stands at the top level, or in `rope_parameters` (newer files); `head_dim` defaults to
-    hidden_size / num_attention_heads; `tie_word_embeddings` to False; `quantization` is MLX's {group_size, bits}.
-    Raises FileNotFoundError without the file; ValueError, naming key and value, for a `model_type` other than qwen3, a
-    missing key, scaled RoPE, biases in attention, or quantisation other than MLX's affine 4 or 8 bits.
+    hidden_size / num_attention_heads; `tie_word_embeddings` to False; `quantization` (or `quantization_config`) is
+    MLX's {group_size, bits}.
+    Raises FileNotFoundError without the file; ValueError for a file that is not JSON, and, naming key and value, for a
+    `model_type` other than qwen3, a missing key, scaled RoPE (a `rope_type`, or `type` in older files, other than
+    default), `attention_bias`, or quantisation other than MLX's affine 4 or 8 bits in groups of 32, 64 or 128.
     """
-    raw = _read_json(folder / "config.json")
+    raw = read_json(folder / "config.json")
     if raw.get("model_type") != "qwen3":
         raise ValueError(f"model_type {raw.get('model_type')!r} is not supported: only 'qwen3' is")
     if raw.get("attention_bias"):
         raise ValueError("attention_bias true is not supported: Qwen3 has no biases")
     rope = raw.get("rope_parameters") or {}
-    scaling = (raw.get("rope_scaling") or rope).get("rope_type", "default")
-    if scaling != "default":
-        raise ValueError(f"rope_type {scaling!r} is not supported: only 'default' is")
+    scaling = raw.get("rope_scaling") or rope
+    rope_type = scaling.get("rope_type", scaling.get("type", "default"))
+    if rope_type != "default":
+        raise ValueError(f"rope_type {rope_type!r} is not supported: only 'default' is")
     try:
         return ModelConfig(
             hidden_size=raw["hidden_size"],
@@ -58,14 +60,13 @@ def load_weights(
 
     Reads `model.safetensors`, or the files named in `model.safetensors.index.json`.
     dtype: convert to it; None keeps what is stored (dequantised weights take the dtype of their scales).
-    memory_limit: bytes that the weights may take, None for any number.
+    memory_limit: bytes that the weights returned may take, None for any number.
     Returns the tensors of `expected_shapes(config)`, under the same names.
     Raises ValueError, naming the tensor, for missing, unexpected, wrongly shaped or non-float tensors and damaged
-    files; FileNotFoundError for a missing file; MemoryError where the weights would not fit. A `lm_head.weight` beside
-    tied embeddings is ignored.
+    files; FileNotFoundError for a missing file; MemoryError where the weights would not fit, before they are read. A
+    `lm_head.weight` beside tied embeddings is ignored.
     """
     shapes = expected_shapes(config)
-    _check_memory(shapes, dtype, memory_limit)
     stored = {name: w for file in weight_files(folder) for name, w in read_safetensors(file).items()}
     weights = _dequantize(stored, config.quantization)
     if config.tie_word_embeddings:
@@ -79,7 +80,14 @@ def load_weights(
             raise ValueError(f"{name} has shape {weights[name].shape}, config.json implies {shape}")
         if weights[name].dtype not in FLOATS:
             raise ValueError(f"{name} is stored as {weights[name].dtype}: expected float32, float16 or bfloat16")
-    return {name: weights[name].astype(dtype or weights[name].dtype) for name in shapes}
+    weights = {name: weights[name].astype(dtype or weights[name].dtype) for name in shapes}
+    needed = sum(w.nbytes for w in weights.values())  # known from the headers: MLX has read no values yet
+    if memory_limit is not None and needed > memory_limit:
+        raise MemoryError(
+            f"the weights need {needed / 1e9:.3g} GB, the limit is {memory_limit / 1e9:.3g} GB: "
+            "take a smaller model or dtype"
+        )
+    return weights
 
 
 def load_model(folder: Path, dtype: mx.Dtype | None = None, memory_limit: int | None = None) -> Qwen3:
@@ -90,6 +98,7 @@ def load_model(folder: Path, dtype: mx.Dtype | None = None, memory_limit: int | 
     return Qwen3(config, weights)
 
 
+# ANCHOR: shapes
 def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor in a Qwen3 checkpoint."""
     E, D, I = config.hidden_size, config.head_dim, config.intermediate_size  # noqa: E741
@@ -115,61 +124,21 @@ def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a checkpoint: the shards of its index, or the one file. Raises FileNotFoundError."""
-    index = folder / "model.safetensors.index.json"
-    names = sorted(set(_read_json(index)["weight_map"].values())) if index.exists() else ["model.safetensors"]
-    for name in names:
-        if not (folder / name).exists():
-            raise FileNotFoundError(f"{folder / name} is missing: download the checkpoint again")
-    return [folder / name for name in names]
-
-
-def read_safetensors(path: Path) -> dict[str, mx.array]:
-    """The named arrays of one file, which are read when first used. Raises ValueError where the file is cut short."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        header_size = int.from_bytes(file.read(8), "little")
-        header = file.read(min(header_size, size))
-    if len(header) < header_size:
-        raise ValueError(f"{path} is damaged: its header needs {header_size} bytes, the file has {size}")
-    try:
-        tensors = json.loads(header)
-        ends = [t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"{path} is damaged: its header is not that of a safetensors file") from None
-    if (needed := 8 + header_size + max(ends, default=0)) > size:
-        raise ValueError(f"{path} is truncated: it needs {needed} bytes and has {size}: download it again")
-    return mx.load(str(path))
-
-
-def _read_json(path: Path) -> dict:
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is missing: {path.parent} is not a checkpoint folder")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
+# ANCHOR_END: shapes
 
 
 def _quantization(raw: dict) -> Quantization | None:
     packed = raw.get("quantization") or raw.get("quantization_config")
     if not packed:
         return None
-    supported = packed.get("bits") in (4, 8) and "group_size" in packed and packed.get("mode", "affine") == "affine"
-    if not supported or any(isinstance(value, dict) for value in packed.values()):
+    affine = packed.get("mode", "affine") == "affine" and "quant_method" not in packed
+    whole_model = not any(isinstance(value, dict) for value in packed.values())
+    sizes = packed.get("group_size") in (32, 64, 128) and packed.get("bits") in (4, 8)
+    if not (affine and whole_model and sizes):
         raise ValueError(
             f"quantization {packed} is not supported: only MLX's affine 4 or 8 bits for the whole model are"
         )
     return Quantization(packed["group_size"], packed["bits"])
-
-
-def _check_memory(shapes: dict[str, tuple[int, ...]], dtype: mx.Dtype | None, limit: int | None) -> None:
-    needed = sum(math.prod(shape) for shape in shapes.values()) * (dtype or mx.bfloat16).size
-    if limit is not None and needed > limit:
-        raise MemoryError(
-            f"the weights need {needed / 1e9:.2f} GB and {limit / 1e9:.2f} GB are free: take a smaller model or dtype"
-        )
 
 
 def _dequantize(stored: dict[str, mx.array], packing: Quantization | None) -> dict[str, mx.array]:
@@ -183,5 +152,8 @@ def _dequantize(stored: dict[str, mx.array], packing: Quantization | None) -> di
             scales, biases = stored[f"{stem}.scales"], stored.get(f"{stem}.biases")
             if biases is None:
                 raise ValueError(f"{stem}.biases is missing: {name} cannot be dequantised")
-            weights[name] = mx.dequantize(w, scales, biases, packing.group_size, packing.bits)
+            try:
+                weights[name] = mx.dequantize(w, scales, biases, packing.group_size, packing.bits)
+            except ValueError as error:
+                raise ValueError(f"{name} cannot be dequantised with {packing}: {error}") from None
     return weights
