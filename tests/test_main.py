@@ -15,28 +15,17 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from small_model import small_model
 
-from course.checkpoints import Shape, make_checkpoint
 from course.paths import SRC
 
-SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 CONTEXT = 200
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("random-model")
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({character: i for i, character in enumerate(alphabet)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
-    tokenizer.save(str(folder / "tokenizer.json"))
-    shape = Shape(vocab=tokenizer.get_vocab_size(), max_positions=CONTEXT)
-    return make_checkpoint(folder, np.random.default_rng(0), shape, dtype="bfloat16", shards=2)
+    return small_model(tmp_path_factory.mktemp("random-model"), max_positions=CONTEXT, shards=2)
 
 
 @pytest.fixture
@@ -193,8 +182,18 @@ def test_reply_ends_at_the_end_of_the_context(model):
     assert "generated 5 tokens" in done.stderr.decode()
 
 
-@pytest.mark.parametrize("damage", ["cut", "no tokenizer", "not a tokenizer", "config", "missing tensor", "other type"])
-def test_damaged_checkpoint_is_one_line(model, tmp_path, damage):
+@pytest.mark.parametrize(
+    ("damage", "part"),
+    [
+        ("cut", "cut off"),
+        ("no tokenizer", "no tokenizer.json"),
+        ("not a tokenizer", "tokenizer.json is not a tokenizer"),
+        ("config", "config.json"),
+        ("missing tensor", "missing"),
+        ("other type", "'llama' is not supported"),
+    ],
+)
+def test_damaged_checkpoint_is_one_line(model, tmp_path, damage, part):
     folder = tmp_path / "damaged"
     shutil.copytree(model, folder)
     shard = sorted(folder.glob("*.safetensors"))[-1]
@@ -213,7 +212,7 @@ def test_damaged_checkpoint_is_one_line(model, tmp_path, damage):
     else:
         config = folder / "config.json"
         config.write_text(config.read_text().replace('"qwen3"', '"llama"'))
-    assert_one_line(run("--model", str(folder), "--prompt", "x"), "damaged")
+    assert_one_line(run("--model", str(folder), "--prompt", "x"), part, str(folder))
 
 
 def test_stub_names_its_task_and_chapter(model, learner):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SWITCH = "TINY_LLM_BLAS"
+ROUTINES = ("cblas_sgemm", "cblas_dgemm", "openblas_get_num_threads", "openblas_set_num_threads")
 SOURCE = Path(__file__).with_name("blas_shim.c")
 COMPILERS = ("cc", "gcc", "clang", "c++", "g++", "clang++")
 BUILD_SECONDS = 30
@@ -72,9 +73,9 @@ def _route() -> Status:
     library = _openblas()
     openblas = ctypes.CDLL(str(library))
     try:
-        routines = [ctypes.cast(openblas[f"scipy_cblas_{x}gemm64_"], ctypes.c_void_p) for x in "sd"]
+        routines = [ctypes.cast(openblas[f"scipy_{name}64_"], ctypes.c_void_p) for name in ROUTINES]
     except AttributeError as error:
-        raise _Unavailable(f"{library.name} has no 64-bit cblas_sgemm: {error}") from None
+        raise _Unavailable(f"{library.name} is not the OpenBLAS known here: {error}") from None
     path = _cache_folder() / f"blas-{_key(library)}.so"
     if not path.exists():
         _build(path)

@@ -13,7 +13,7 @@ EMBEDDED = {"tiny": MODELS / "tiny", "tiny-4bit": MODELS / "tiny-4bit"}
 HUB = {"0.6b": "Qwen/Qwen3-0.6B", "1.7b": "Qwen/Qwen3-1.7B", "4b": "Qwen/Qwen3-4B", "8b": "Qwen/Qwen3-8B"}
 FILES = ["*.safetensors", "*.json", "*.jinja", "merges.txt", "vocab.txt"]
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 8.0
 
 CHOICES = f"{', '.join([*EMBEDDED, *HUB])}, a folder, or a hub id such as {HUB['0.6b']}"
 
@@ -29,7 +29,7 @@ def locate(name: str) -> Path:
     if short in HUB:
         return _from_hub(HUB[short])
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if name and folder.is_dir():
         return _checked(folder.resolve(), "give the folder that holds config.json and the safetensors files")
     if HUB_ID.fullmatch(name) and not name.startswith(("./", "../")):
         return _from_hub(name)
@@ -44,7 +44,7 @@ def _checked(folder: Path, fix: str) -> Path:
 
 def _from_hub(repository: str) -> Path:
     """A complete copy in the cache is used without asking the network; a download shows the hub's progress bar."""
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import model_info, snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
@@ -56,6 +56,7 @@ def _from_hub(repository: str) -> Path:
     except LocalEntryNotFoundError:
         pass  # not in the cache yet
     try:
+        model_info(repository, timeout=ANSWER_SECONDS)  # snapshot_download asks the same, but waits for ever
         folder = Path(snapshot_download(repository, allow_patterns=FILES, etag_timeout=ANSWER_SECONDS))
     except Exception as error:  # the hub client raises errors of its own, of its HTTP library and of the system
         raise CourseError(_explanation(repository, error)) from error

@@ -1,0 +1,41 @@
+"""Makes a checkpoint with random weights in the exact shape of a published Qwen3, in the user's cache folder.
+
+It has the embedded model's tokenizer, so programs that speak to it work, although it has nothing to say.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+
+from course.checkpoints import SHAPES, make_checkpoint
+from course.folder import is_complete
+from course.models import EMBEDDED
+from course.options import number
+
+HELP = "make a random checkpoint in the shape of a published model"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The benchmark's options."""
+    parser.add_argument("--shape", choices=list(SHAPES), default="0.6b", help="which Qwen3 (default 0.6b)")
+    shards = number(int, "from 1 to 99", lambda x: 1 <= x <= 99, 2)
+    parser.add_argument("--shards", type=shards, default=1, help="number of safetensors files (default 1)")
+
+
+def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
+    """Make it, and say where it is."""
+    folder = random_checkpoint(args.shape, args.shards)
+    size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    return {"folder": str(folder), "bytes": size}, [f"{folder}: {size / 1e9:.2f} GB"]
+
+
+def random_checkpoint(shape: str, shards: int = 1) -> Path:
+    """The folder of the checkpoint, which is made on the first call: bfloat16, seed 0."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "tiny-llm" / f"random-qwen3-{shape}-{shards}"
+    if not is_complete(folder):
+        rng = np.random.default_rng(0)
+        make_checkpoint(folder, rng, SHAPES[shape], dtype="bfloat16", shards=shards, tokenizer=EMBEDDED["tiny"])
+    return folder
