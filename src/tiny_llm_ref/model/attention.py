@@ -30,7 +30,7 @@ def scaled_dot_product_attention(
 
 
 class MultiHeadAttention:
-    """H attentions side by side, each in its own D = H*D / H columns of the projections (Vaswani et al., 2017).
+    """H attentions side by side: head h owns features h*D .. h*D + D - 1 of each projection (Vaswani et al., 2017).
 
     num_heads: H. w_q, w_k, w_v: (H*D, E). w_o: (E, H*D). D need not be E / H.
     Raises ValueError where the rows of `w_q` are not a multiple of H.
