@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from course.curriculum import Curriculum
-from course.paths import ROOT
 from course.scratch import REFERENCE, grade
 from course.starter import generate
 
@@ -15,11 +14,9 @@ def starter_problems(curriculum: Curriculum, folder: Path) -> list[str]:
     problems = []
     for week in curriculum.weeks:
         days = [day for day in week.days if day.tests.exists()]
-        problems += [
-            f"{day.tests.relative_to(ROOT)} does not exist: {day.label} is not graded"
-            for day in week.days
-            if day not in days
-        ]
+        problems += [f"{day.tests} does not exist: {day.label} is not graded" for day in week.days if day not in days]
+        if not days:
+            continue
         report = grade(package, [day.tests for day in days], timeout=600.0)
         for result in report.results:
             if result.kind not in ("todo", "blocked"):
