@@ -53,6 +53,10 @@ def test_math_becomes_mathml_and_code_stays():
     assert "$b$" in html
 
 
+def test_infinity_is_no_operator():
+    assert "<mo>\N{INFINITY}</mo>" not in math.to_mathml("-\\infty").replace("&#x0221E;", "\N{INFINITY}")
+
+
 def test_display_math_may_span_lines():
     html = math.apply(PAGE, "$$\n\\begin{aligned}\na &= b \\\\\nc &= d\n\\end{aligned}\n$$")
     assert 'display="block"' in html

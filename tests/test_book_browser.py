@@ -53,6 +53,11 @@ answer.doesCompile = false
 context = "Division by zero."
 """
 
+
+def chapters() -> list[str]:
+    return sorted(p.stem for p in (BOOK / "src").glob("*.md") if p.stem != "SUMMARY")
+
+
 # Everything that should be visible and is not, and what is wider than the window.
 FAULTS = """
 const shown = (e) => !e.closest("details:not([open])") && !e.closest("[hidden]");
@@ -71,7 +76,7 @@ if (document.documentElement.scrollWidth > window.innerWidth + 1) {
   const wide = [...document.querySelectorAll("main *")].filter(out);
   faults.push("wider than the window: " + wide.slice(0, 3).map((e) => e.outerHTML.slice(0, 80)).join(" | "));
 }
-if (parseFloat(getComputedStyle(document.querySelector("main p")).fontSize) < 14) faults.push("text below 14 px");
+if (parseFloat(getComputedStyle(document.querySelector("main p, main")).fontSize) < 14) faults.push("text below 14 px");
 return faults;
 """
 
@@ -105,27 +110,33 @@ def quiz_url(tmp_path_factory):
         yield f"{url}/quiz.html"
 
 
-def chapters() -> list[str]:
-    return sorted(p.stem for p in (BOOK / "src").glob("*.md") if p.stem != "SUMMARY")
+LOOKS = [(width, theme) for width in WIDTHS for theme in THEMES]
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_page_is_whole_and_fits(window, book_url, width, theme):
-    window.open(f"{book_url}/preface.html")
-    window.run(f"localStorage.setItem('mdbook-theme', '{theme}')")
-    window.resize(width, 844)
+@pytest.mark.parametrize("name", chapters())
+def test_a_page_is_whole_and_fits(window, book_url, name):
+    window.open(f"{book_url}/{name}.html")
     keep = os.environ.get("BOOK_SCREENSHOTS")
     faults = {}
-    for name in chapters():
-        window.open(f"{book_url}/{name}.html")
-        assert theme in window.run("return document.documentElement.className").split()
-        found = [*window.run(FAULTS), *window.errors()]
-        if found:
-            faults[name] = found
+    for width, theme in LOOKS:
+        window.resize(width, 844)
+        window.run(f"document.documentElement.classList.replace('light', '{theme}')")
+        faults[width, theme] = window.run(FAULTS)
         if keep:
             window.screenshot(Path(keep) / f"{name}-{width}-{theme}.png")
-    assert faults == {}
+        window.run(f"document.documentElement.classList.replace('{theme}', 'light')")
+    assert not any(faults.values()), faults
+    assert window.errors() == []
+
+
+def test_the_theme_of_the_reader_is_used(window, book_url):
+    window.open(f"{book_url}/preface.html")
+    window.run("document.querySelector('#mdbook-theme-list #mdbook-theme-navy, #navy').click()")
+    window.open(f"{book_url}/week1-overview.html")
+    assert "navy" in window.run("return document.documentElement.className").split()
+    shown = "return getComputedStyle(document.querySelector('main figure img.figure-dark')).display"
+    assert window.run(shown) != "none"
+    window.run("localStorage.clear()")
 
 
 STATE = "return document.querySelectorAll('.quiz-question')[{n}].dataset.state || ''"

@@ -53,6 +53,7 @@ def to_mathml(tex: str, display: bool = False) -> str:
     if ">&<" in markup:
         raise ValueError("an '&' outside a matrix or an aligned environment")
     markup = markup.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "").replace("\n", " ")
+    markup = markup.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")  # infinity is no operator: no space around it
     markup = re.sub(r">([^<]+)<", lambda m: f">{_escape(m[1])}<", markup)
     return f'<span class="math-display">{markup}</span>' if display else markup
 
