@@ -21,8 +21,8 @@ typedef void (*dgemm_fn)(int order, int trans_a, int trans_b, int64_t m, int64_t
 typedef int (*get_threads_fn)(void);
 typedef void (*set_threads_fn)(int count);
 
-/* Multiplications in a product that is worth a second thread: more than a millisecond on one core. */
-static const double SHARED_WORK = 64e6;
+/* Multiplications in a product that is worth a second thread: a few milliseconds on one core. */
+static const double SHARED_WORK = 128e6;
 
 static sgemm_fn sgemm;
 static dgemm_fn dgemm;
