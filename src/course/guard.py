@@ -98,6 +98,7 @@ class Guard:
 
     def _watch(self, owner: object, name: str, rule: str) -> None:
         real = getattr(owner, name)
+        real = getattr(real, "__wrapped__", real)  # an earlier guard's check would only slow this one down
 
         @functools.wraps(real)
         def checked(*args, **kwargs):

@@ -1,9 +1,8 @@
 """The pytest plugin: cases become test items, stubs become TODO or blocked, and a table per task ends the run.
 
-It knows the registry and the test files' names; how code runs is `course.local` or `course.isolate`, what the end
-of a run looks like is `course.summary`."""
+It knows the registry and the test files' names; how a case runs is `course.item`, what the end of a run looks like
+is `course.summary`."""
 
-import inspect
 import json
 import re
 from collections.abc import Generator
@@ -13,17 +12,14 @@ from pathlib import Path
 import pytest
 
 from course.case import Case
-from course.curriculum import Curriculum, Day, load
+from course.curriculum import Day, load
 from course.errors import CourseError
-from course.failure import Stopped
-from course.observer import Observer, make_observer
-from course.paths import CURRICULUM
+from course.item import CURRICULUM, OBSERVERS, CaseItem
+from course.paths import CURRICULUM as REGISTRY
 from course.summary import Result, Summary
 
 _TEST_FILE = re.compile(r"week_(\d+)/test_day_(\d+)\.py$")
-_CURRICULUM = pytest.StashKey[Curriculum]()
 _SUMMARY = pytest.StashKey[Summary]()
-_OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,27 +30,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--results", type=Path, help="write the results of all cases to this JSON file")
     group.addoption("--seed-base", type=int, default=0, help="seed of the inputs")
     group.addoption("--isolate", action="store_true", help="run the code under test in a process of its own")
-    group.addoption("--curriculum", type=Path, default=CURRICULUM, help="folder of the registry")
+    group.addoption("--curriculum", type=Path, default=REGISTRY, help="folder of the registry")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_OBSERVERS] = {}
+    config.stash[OBSERVERS] = {}
     config.stash[_SUMMARY] = Summary(config.getoption("solution"))
     config.pluginmanager.register(_Hooks(config.stash[_SUMMARY]), "course-summary")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    for observer in config.stash.get(_OBSERVERS, {}).values():
+    for observer in config.stash.get(OBSERVERS, {}).values():
         observer.close()
 
 
-def pytest_pycollect_makeitem(
-    collector: pytest.Module | pytest.Class, name: str, obj: object
-) -> "list[CaseItem] | None":
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[CaseItem] | None:
     if not isinstance(obj, Case):
         return None
     day = _day_of(collector)
-    if obj.task > len(day.tasks):
+    if not 1 <= obj.task <= len(day.tasks):
         raise pytest.Collector.CollectError(f"{name}: {day.label} has {len(day.tasks)} tasks, not {obj.task}")
     if obj.name != name:
         raise pytest.Collector.CollectError(f"{name} is the case {obj.name}: a case has one name")
@@ -68,9 +62,9 @@ def _day_of(collector: pytest.Collector) -> Day:
         raise pytest.Collector.CollectError("graded cases belong in week_N/test_day_D.py")
     stash = collector.config.stash
     try:
-        if _CURRICULUM not in stash:
-            stash[_CURRICULUM] = stash[_SUMMARY].curriculum = load(collector.config.getoption("curriculum"))
-        return stash[_CURRICULUM].day(int(found[1]), int(found[2]))
+        if CURRICULUM not in stash:
+            stash[CURRICULUM] = stash[_SUMMARY].curriculum = load(collector.config.getoption("curriculum"))
+        return stash[CURRICULUM].day(int(found[1]), int(found[2]))
     except CourseError as error:
         raise pytest.Collector.CollectError(str(error)) from None
 
@@ -91,71 +85,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
-class CaseItem(pytest.Item):
-    """One case with one set of parameters."""
-
-    def __init__(self, *, case: Case, index: int, day: Day, **kwargs: object) -> None:
-        super().__init__(**kwargs)
-        self.case, self.index, self.day = case, index, day
-        self.task = day.tasks[case.task - 1]
-
-    def runtest(self) -> None:
-        observer = self._observer()
-        observer.begin()
-
-        def observe(inputs: object) -> object:
-            return observer.observe(self.case, inputs, self.day.forbidden)
-
-        inputs = self._inputs()
-        if self.case.check:
-            # A property that makes its own examples takes observe alone; with inputs it may take both.
-            self.case.check(*[observe, inputs][: len(inspect.signature(self.case.check).parameters)])
-        else:
-            self.case.verify(inputs, observe(inputs))
-
-    def _observer(self) -> Observer:
-        """One for each test file, made when it is first needed."""
-        observers = self.config.stash[_OBSERVERS]
-        if self.path not in observers:
-            for other in observers.values():
-                other.close()
-            observers.clear()
-            names = sorted({name for day in self.config.stash[_CURRICULUM].days for name in day.forbidden})
-            options = self.config.option
-            observers[self.path] = make_observer(options.isolate, self.path, options.solution, names)
-        return observers[self.path]
-
-    def _inputs(self) -> object:
-        if not self.case.inputs:
-            return None
-        import numpy as np
-
-        seed = [self.config.getoption("seed_base"), self.index, *self.case.name.encode()]
-        return self.case.inputs(np.random.default_rng(seed), **self.case.params[self.index])
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, self.name
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
-        from course.explain import explain
-
-        return explain(self.task, self.case, self.index, excinfo.value, self.path)
-
-    def result(self, report: pytest.TestReport, error: BaseException | None) -> Result:
-        """What the summary keeps of a finished run."""
-        stub = error.failure.stub if isinstance(error, Stopped) else None
-        if stub and stub.label == self.task.label:
-            kind = "todo"
-        elif stub:
-            kind = "blocked"
-        else:
-            kind = report.outcome
-        output = "".join(text for name, text in report.sections if name.startswith("Captured"))
-        place = (self.day.week, self.day.day, self.case.task)
-        by = stub.label if kind == "blocked" else ""
-        return Result(*place, self.name, kind, by, report.longreprtext, output)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -169,11 +98,12 @@ def pytest_runtest_makereport(
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> tuple[str, str, str] | None:
     result = getattr(report, "course", None)
-    if result and result["kind"] == "todo":
-        return "todo", "T", "TODO"
-    if result and result["kind"] == "blocked":
-        return "blocked", "B", f"blocked by {result['by']}"
-    return None
+    if not result:
+        return None
+    shown = {"todo": ("T", "TODO"), "blocked": ("B", f"blocked by {result['by']}")}.get(result["kind"])
+    if config.get_verbosity() < -1:
+        shown = "", ""  # the summary has a line for each task; letters would be noise
+    return (result["kind"], *shown) if shown else None
 
 
 class _Hooks:
@@ -181,6 +111,13 @@ class _Hooks:
 
     def __init__(self, summary: Summary) -> None:
         self.summary = summary
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """On a quiet terminal, one line says which task is running."""
+        reporter = item.config.pluginmanager.get_plugin("terminalreporter")
+        if isinstance(item, CaseItem) and reporter and reporter.isatty and reporter.verbosity < -1:
+            reporter.rewrite(f"{item.task.label}: {item.task.title}", erase=True)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if result := getattr(report, "course", None):
@@ -195,4 +132,7 @@ class _Hooks:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         own_failures = config.option.tbstyle == "no"
+        if terminalreporter.isatty and terminalreporter.verbosity < -1:
+            terminalreporter.rewrite("", erase=True)
+        terminalreporter.ensure_newline()
         terminalreporter.write(self.summary.text(terminalreporter.hasmarkup, failures=own_failures))

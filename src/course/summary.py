@@ -52,7 +52,7 @@ class Summary:
             self._print_failures(console, tasks)
         self._print_table(console, tasks)
         self._print_next(console, tasks)
-        return "\n" + out.getvalue()
+        return out.getvalue()
 
     def _tasks(self) -> dict[Task, list[Result]]:
         tasks: dict[Task, list[Result]] = {task: [] for task in self.ungraded}

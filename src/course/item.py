@@ -1,0 +1,78 @@
+"""A graded case as a pytest item: it runs the experiment, judges it, and explains a failure."""
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from course.case import Case
+from course.curriculum import Curriculum, Day
+from course.explain import explain
+from course.failure import Stopped
+from course.observer import Observer, make_observer
+from course.summary import Result
+
+CURRICULUM = pytest.StashKey[Curriculum]()
+OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
+
+
+class CaseItem(pytest.Item):
+    """One case with one set of parameters."""
+
+    def __init__(self, *, case: Case, index: int, day: Day, **kwargs: object) -> None:
+        super().__init__(**kwargs)
+        self.case, self.index, self.day = case, index, day
+        self.task = day.tasks[case.task - 1]
+
+    def runtest(self) -> None:
+        observer = self._observer()
+        observer.begin()
+
+        def observe(inputs: object) -> object:
+            return observer.observe(self.case, inputs, self.day.forbidden)
+
+        inputs = self._inputs()
+        if self.case.check:
+            # A property that makes its own examples takes observe alone; with inputs it may take both.
+            self.case.check(*[observe, inputs][: len(inspect.signature(self.case.check).parameters)])
+        else:
+            self.case.verify(inputs, observe(inputs))
+
+    def _observer(self) -> Observer:
+        """One for each test file, made when it is first needed."""
+        observers = self.config.stash[OBSERVERS]
+        if self.path not in observers:
+            for other in observers.values():
+                other.close()
+            observers.clear()
+            names = sorted({name for day in self.config.stash[CURRICULUM].days for name in day.forbidden})
+            options = self.config.option
+            observers[self.path] = make_observer(options.isolate, self.path, options.solution, names)
+        return observers[self.path]
+
+    def _inputs(self) -> object:
+        if not self.case.inputs:
+            return None
+        seed = [self.config.getoption("seed_base"), self.index, *self.case.name.encode()]
+        return self.case.inputs(np.random.default_rng(seed), **self.case.params[self.index])
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
+        return explain(self.task, self.case, self.index, excinfo.value, self.path)
+
+    def result(self, report: pytest.TestReport, error: BaseException | None) -> Result:
+        """What the summary keeps of a finished run."""
+        stub = error.failure.stub if isinstance(error, Stopped) else None
+        if stub and stub.label == self.task.label:
+            kind = "todo"
+        elif stub:
+            kind = "blocked"
+        else:
+            kind = report.outcome
+        output = "".join(text for name, text in report.sections if name.startswith("Captured"))
+        place = (self.day.week, self.day.day, self.case.task)
+        by = stub.label if kind == "blocked" else ""
+        return Result(*place, self.name, kind, by, report.longreprtext, output)
