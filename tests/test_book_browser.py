@@ -64,7 +64,7 @@ const shown = (e) => !e.closest("details:not([open])") && !e.closest("[hidden]")
 const faults = [];
 for (const math of document.querySelectorAll("main math")) {
   const box = math.getBoundingClientRect();
-  if (shown(math) && (box.width < 2 || box.height < 4)) faults.push("math not visible: " + math.textContent);
+  if (shown(math) && (box.width < 2 || box.height < 1)) faults.push("math not visible: " + math.textContent);
 }
 for (const figure of document.querySelectorAll("main figure")) {
   const images = [...figure.querySelectorAll("img")].filter((i) => i.getBoundingClientRect().width > 100);

@@ -13,6 +13,7 @@ _MATH = re.compile(
 )
 _UNKNOWN = re.compile(r">\s*(\\[A-Za-z]+)\s*<")
 _MARKDOWN = "\\`*_{}[]#|~!"
+_FUNCTION = re.compile(r'(</m[ni]>|)<mi>(arg|cos|exp|ln|log|sin|tan|tanh)</mi>(<mo stretchy="false">&#x00028;|)')
 _ENVIRONMENTS = {"aligned": "split", "align": "align*"}  # latex2mathml knows only the second
 
 
@@ -52,10 +53,22 @@ def to_mathml(tex: str, display: bool = False) -> str:
         raise ValueError(f"unknown command {unknown[1]}")
     if ">&<" in markup:
         raise ValueError("an '&' outside a matrix or an aligned environment")
-    markup = markup.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "").replace("\n", " ")
-    markup = markup.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")  # infinity is no operator: no space around it
+    markup = _space(markup.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "").replace("\n", " "))
     markup = re.sub(r">([^<]+)<", lambda m: f">{_escape(m[1])}<", markup)
     return f'<span class="math-display">{markup}</span>' if display else markup
+
+
+def _space(markup: str) -> str:
+    """Spaces as in TeX: none around a slash, dots and infinity, thin ones around the name of a function."""
+    markup = markup.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")
+    markup = re.sub(r"<mo>(/|&#x0002F;|&#x02026;)</mo>", r'<mo lspace="0" rspace="0">\1</mo>', markup)
+
+    def function(match: re.Match[str]) -> str:
+        left = "0.167em" if match[1] else "0"
+        right = "0" if match[3] else "0.167em"
+        return f'{match[1]}<mo lspace="{left}" rspace="{right}">{match[2]}</mo>{match[3]}'
+
+    return _FUNCTION.sub(function, markup)
 
 
 def _check_braces(tex: str) -> None:
