@@ -75,6 +75,4 @@ def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     if not config.tie_word_embeddings:
         shapes["lm_head.weight"] = (config.vocab_size, E)
     return shapes
-
-
-# ANCHOR_END: shapes
+    # ANCHOR_END: shapes

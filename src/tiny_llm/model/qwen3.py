@@ -16,6 +16,7 @@ from .norm import RMSNorm
 from .rope import RoPE
 
 
+# ANCHOR: cache
 class LayerCache(Protocol):
     """The keys and values one layer has seen. `offset` counts them."""
 
@@ -24,6 +25,8 @@ class LayerCache(Protocol):
     def update(self, k: mx.array, v: mx.array) -> tuple[mx.array, mx.array]:
         """Append k, v: (B, H_kv, L, D). Returns all keys and values so far: (B, H_kv, S, D)."""
         ...
+
+    # ANCHOR_END: cache
 
 
 class Qwen3Attention:

@@ -60,9 +60,7 @@ def read_header(path: Path) -> dict[str, dict]:
     if 8 + header_size + end > size:
         raise ValueError(f"{path} is truncated: it needs {8 + header_size + end} bytes and has {size}")
     return tensors
-
-
-# ANCHOR_END: header
+    # ANCHOR_END: header
 
 
 def read_safetensors(path: Path) -> dict[str, mx.array]:

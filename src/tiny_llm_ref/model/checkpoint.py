@@ -122,9 +122,7 @@ def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     if not config.tie_word_embeddings:
         shapes["lm_head.weight"] = (config.vocab_size, E)
     return shapes
-
-
-# ANCHOR_END: shapes
+    # ANCHOR_END: shapes
 
 
 def _quantization(raw: dict) -> Quantization | None:
