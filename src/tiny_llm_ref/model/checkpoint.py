@@ -148,8 +148,6 @@ def _dequantize(stored: dict[str, mx.array], packing: Quantization | None) -> di
             weights[name] = w
         elif kind == "weight":
             scales, biases = stored[f"{stem}.scales"], stored.get(f"{stem}.biases")
-            if biases is None:
-                raise ValueError(f"{stem}.biases is missing: {name} cannot be dequantised")
             try:
                 weights[name] = mx.dequantize(w, scales, biases, packing.group_size, packing.bits)
             except ValueError as error:

@@ -156,7 +156,7 @@ _ATTENTION = [
     attention(
         "cache-updated-twice",
         "k, v = cache.update(k, v)",
-        "k, v = cache.update(k, v)[0], cache.update(k, v)[1]",
+        "cache.update(k, v)\n            k, v = cache.update(k, v)",
         "the cache was updated 2 times",
         "AttendSeesTheCache",
     ),
@@ -422,13 +422,6 @@ _WEIGHTS = [
         ".astype(dtype or mx.float32)",
         "the dtype is wrong",
         "WeightsTakeTheDtypeAskedFor",
-    ),
-    loader(
-        "biases-unchecked",
-        "if biases is None:",
-        "if False:",
-        "no biases",
-        "HalfPackedTensorsAreNamed",
     ),
     loader(
         "packed-error-unnamed",
