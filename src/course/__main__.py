@@ -1,8 +1,6 @@
 """`python -m course COMMAND`: finds the command's module and runs it."""
 
-from course import blas
+import course.route  # noqa: F401 - before any command imports mlx.core
 from course.cli import main
-
-blas.activate()  # before any command imports mlx.core
 
 raise SystemExit(main())

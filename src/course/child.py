@@ -11,6 +11,7 @@ import sys
 import types
 from pathlib import Path
 
+import course.route  # noqa: F401 - before anything imports mlx.core
 from course.case import Case
 from course.codec import pack, unpack
 from course.failure import describe

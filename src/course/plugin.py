@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import course.route  # noqa: F401 - before anything imports mlx.core
 from course.case import Case
 from course.curriculum import Day, load
 from course.errors import CourseError
