@@ -668,8 +668,8 @@ def wrong_distributions(x: np.ndarray, row: dict[str, float], history: list[int]
     full = {**OFF, **row}
     late = penalised(filtered(x, full)[None], [history], [row.get("repetition_penalty", 1.0)])[0]
     wrong = {
-        "the repetition penalty was not applied": softmax(filtered(x, full)),
         "the repetition penalty came after the filters": softmax(late),
+        "the repetition penalty was not applied": softmax(filtered(x, full)),
         "no filter was applied": distribution(x, row, history, lambda x, row: x),
         "temperature and filters of the first row were used": distribution(x, {**row, **OFF, **ROWS[0]}, history),
         "probabilities were given to the draw as if they were logits": softmax(
