@@ -53,11 +53,17 @@ def test_math_becomes_mathml_and_code_stays():
     assert "$b$" in html
 
 
+def test_escapes_in_text_are_resolved():
+    assert "<mtext>a&#95;b</mtext>" in math.to_mathml("\\text{a\\_b}")
+
+
 def test_spaces_in_math_are_those_of_tex():
     assert "<mi>&#x0221E;</mi>" in math.to_mathml("-\\infty")
     assert '<mo lspace="0" rspace="0">&#x0002F;</mo>' in math.to_mathml("1/2")
     assert '<mo lspace="0.167em" rspace="0.167em">ln</mo>' in math.to_mathml("2\\ln 3")
     assert '<mo lspace="0" rspace="0">exp</mo>' in math.to_mathml("\\exp(x)")
+    assert '<mo form="prefix">' in math.to_mathml("(-1, x)")
+    assert '<mo form="prefix">' not in math.to_mathml("(x)-1")
     assert "<msub><mo" in math.to_mathml("\\log_2 x"), "a subscript has two children, no more"
 
 

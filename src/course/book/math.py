@@ -14,6 +14,9 @@ _MATH = re.compile(
 _UNKNOWN = re.compile(r">\s*(\\[A-Za-z]+)\s*<")
 _MARKDOWN = "\\`*_{}[]#|~!"
 _FUNCTION = re.compile(r'(</m[ni]>|)<mi>(arg|cos|exp|ln|log|sin|tan|tanh)</mi>(<mo stretchy="false">&#x00028;|)')
+_SIGN = re.compile(
+    r"(<mo[^>]*>(?!&#x0002[19];|&#x0005D;|&#x0007[CD];|\)|\||\])[^<]+</mo>)<mo>&#x02212;</mo>"
+)  # after no closer
 _ENVIRONMENTS = {"aligned": "split", "align": "align*"}  # latex2mathml knows only the second
 
 
@@ -49,6 +52,7 @@ def to_mathml(tex: str, display: bool = False) -> str:
         markup = convert(tex, display="block" if display else "inline")
     except Exception as error:  # latex2mathml raises bare exceptions of many classes, named after the mistake
         raise ValueError(type(error).__name__.removesuffix("Error")) from error
+    markup = re.sub(r"\\([_%#])", r"\1", markup)  # latex2mathml leaves these escapes in \text
     if unknown := _UNKNOWN.search(markup):
         raise ValueError(f"unknown command {unknown[1]}")
     if ">&<" in markup:
@@ -59,8 +63,9 @@ def to_mathml(tex: str, display: bool = False) -> str:
 
 
 def _space(markup: str) -> str:
-    """Spaces as in TeX: none around a slash, dots and infinity, thin ones around the name of a function."""
+    """Spaces as in TeX: none around a slash, dots and infinity or after a sign, thin ones around a function's name."""
     markup = markup.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")
+    markup = _SIGN.sub(r'\1<mo form="prefix">&#x02212;</mo>', markup)
     markup = re.sub(r"<mo>(/|&#x0002F;|&#x02026;)</mo>", r'<mo lspace="0" rspace="0">\1</mo>', markup)
 
     def function(match: re.Match[str]) -> str:
