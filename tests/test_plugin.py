@@ -390,7 +390,7 @@ def test_skipped_is_not_passed(small_course: "SmallCourse"):
 def test_mistakes_in_a_test_file_fail_the_run(small_course: "SmallCourse", text: str, message: str):
     if "check" in message:
         text = text.replace("def inputs", "def inputs_").replace("def check", "def verify")
-    report = run(small_course, "--tb=short", day1=text)
+    report = run(small_course, day1=text)
     assert report.status != 0
     assert re.search(message, report.output)
 

@@ -84,7 +84,13 @@ class Guard:
     def builtins(self, other: str) -> dict[str, object]:
         """Builtins for a module of the package: its imports give stand-ins, and refuse the package `other`."""
 
-        def guarded_import(name, globals=None, locals=None, fromlist=(), level=0):
+        def guarded_import(
+            name: str,
+            globals: dict[str, object] | None = None,
+            locals: dict[str, object] | None = None,
+            fromlist: tuple[str, ...] | None = (),
+            level: int = 0,
+        ) -> types.ModuleType:
             top = "" if level else name.partition(".")[0]
             if top == other:
                 raise Forbidden(f"{self.package} cannot import {other}: write it yourself")
@@ -101,7 +107,7 @@ class Guard:
         real = getattr(real, "__wrapped__", real)  # an earlier guard's check would only slow this one down
 
         @functools.wraps(real)
-        def checked(*args, **kwargs):
+        def checked(*args: object, **kwargs: object) -> object:
             self.check_caller(rule)
             return real(*args, **kwargs)
 
@@ -142,7 +148,7 @@ class _StandIn(types.ModuleType):
 
 def _checked_function(module: types.ModuleType, name: str, rule: str, guard: Guard) -> Callable:
     @functools.wraps(getattr(module, name))
-    def checked(*args, **kwargs):
+    def checked(*args: object, **kwargs: object) -> object:
         guard.check(rule)
         return getattr(module, name)(*args, **kwargs)
 
@@ -152,7 +158,7 @@ def _checked_function(module: types.ModuleType, name: str, rule: str, guard: Gua
 def _checked_class(real: type, rule: str, guard: Guard) -> type:
     """A subclass, so that it can still be a base class; making an instance is what is checked."""
 
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls: type, *args: object, **kwargs: object) -> object:
         guard.check(rule)
         return (
             real.__new__(cls) if real.__new__ in (object.__new__, dict.__new__) else real.__new__(cls, *args, **kwargs)

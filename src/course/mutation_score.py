@@ -7,12 +7,11 @@ equal program, so a full score is not the aim; the survivors are what to look at
 import ast
 import random
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from course.curriculum import Day
-from course.scratch import REFERENCE, grade, scratch
+from course.scratch import REFERENCE, grade, scratch, workers
 
 _COMPARE = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -57,8 +56,8 @@ def score_day(day: Day, limit: int, seed: int, jobs: int, *options: str, referen
             change.apply(package)
             return grade(package, [day.tests], "-x", *options).status == 0
 
-    with ThreadPoolExecutor(jobs) as pool:
-        survivors = [change for change, alive in zip(changes, pool.map(survives, changes), strict=True) if alive]
+    with workers(jobs) as map_:
+        survivors = [change for change, alive in zip(changes, map_(survives, changes), strict=True) if alive]
     killed = len(changes) - len(survivors)
     share = f" ({100 * killed / len(changes):.0f} %)" if changes else ""
     return "\n".join([f"{day.label}: {killed} of {len(changes)} killed{share}", *(f"  {s}" for s in survivors)])

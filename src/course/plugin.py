@@ -20,6 +20,7 @@ from course.paths import CURRICULUM as REGISTRY
 from course.summary import Result, Summary
 
 _TEST_FILE = re.compile(r"week_(\d+)/test_day_(\d+)\.py$")
+_MOST_LINES = 20
 _SUMMARY = pytest.StashKey[Summary]()
 
 
@@ -136,4 +137,8 @@ class _Hooks:
         if terminalreporter.isatty and terminalreporter.verbosity < -1:
             terminalreporter.rewrite("", erase=True)
         terminalreporter.ensure_newline()
+        if own_failures:
+            for report in terminalreporter.stats.get("error", []):
+                lines = report.longreprtext.splitlines()[-_MOST_LINES:]
+                terminalreporter.write("\n".join([f"{report.nodeid} cannot be used:", *lines, ""]))
         terminalreporter.write(self.summary.text(terminalreporter.hasmarkup, failures=own_failures))

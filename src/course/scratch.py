@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from course.errors import CourseError
 from course.paths import ROOT, SRC
 from course.summary import Result
 
@@ -43,6 +45,18 @@ def scratch(package: Path = REFERENCE) -> Iterator[Path]:
         copy = Path(folder) / package.name
         shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
         yield copy
+
+
+@contextmanager
+def workers(jobs: int) -> Iterator[Callable]:
+    """A `map` that works on `jobs` items at a time; after Ctrl-C no further item is begun."""
+    if jobs < 1:
+        raise CourseError(f"--jobs {jobs} is less than 1")
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def grade(package: Path, tests: list[Path], *options: str, timeout: float = 120.0) -> Report:

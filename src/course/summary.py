@@ -4,8 +4,12 @@ import io
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from course.curriculum import Curriculum, Task
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _COLOURS = {"done": "green", "failing": "red", "to do": "yellow", "blocked": "yellow"}
 _MOST_OUTPUT = 20
@@ -60,7 +64,7 @@ class Summary:
             tasks.setdefault(self.curriculum.task(result.week, result.day, result.task), []).append(result)
         return dict(sorted(tasks.items(), key=lambda item: (item[0].week, item[0].day, item[0].number)))
 
-    def _print_failures(self, console, tasks: dict[Task, list[Result]]) -> None:
+    def _print_failures(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
         for results in tasks.values():
             failed = [result for result in results if result.kind == "failed"]
             if not failed:
@@ -74,7 +78,7 @@ class Summary:
                 console.print(f"\n  {others.total()} more of this task fail: {names}", markup=False)
             console.print()
 
-    def _print_table(self, console, tasks: dict[Task, list[Result]]) -> None:
+    def _print_table(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
         from rich.table import Table
         from rich.text import Text
 
@@ -105,7 +109,7 @@ class Summary:
         table.add_row("total", "", "", "", f"{earned}/{sum(task.points for task in tasks)}")
         console.print(table)
 
-    def _print_next(self, console, tasks: dict[Task, list[Result]]) -> None:
+    def _print_next(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
         todo = next((task for task, results in tasks.items() if _state(results) != "done"), None)
         if todo is None:
             self._print_following(console, list(tasks)[-1])
@@ -120,7 +124,7 @@ class Summary:
         if _state(tasks.get(task, [])) == "failing":
             console.print(f"  again  pdm run test {where}{self._option()}", markup=False)
 
-    def _print_following(self, console, last: Task) -> None:
+    def _print_following(self, console: "Console", last: Task) -> None:
         task = _after(self.curriculum.tasks, last)
         if task is None:
             console.print("\nall done: this was the last task of the course", markup=False)

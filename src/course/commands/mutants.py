@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from course.errors import CourseError
@@ -36,8 +35,10 @@ def run(args: argparse.Namespace) -> int:
         for day in days:
             print(score_day(day, args.limit, args.seed, args.jobs), flush=True)
         return 0
-    with ThreadPoolExecutor(args.jobs) as pool:
-        problems = [problem for day in days for problem in _check_day(day, args, pool.map)]
+    from course.scratch import workers
+
+    with workers(args.jobs) as map_:
+        problems = [problem for day in days for problem in _check_day(day, args, map_)]
     return 1 if problems else 0
 
 

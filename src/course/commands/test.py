@@ -1,6 +1,8 @@
 """`pdm run test`: grades a package, a week, a day or a task at a time."""
 
 import argparse
+import os
+import sys
 
 from course.errors import CourseError
 from course.paths import ROOT, SRC
@@ -27,13 +29,14 @@ def run(args: argparse.Namespace) -> int:
         command += ["--task", str(args.task)]
     if args.isolate:
         command.append("--isolate")
-    import os
-
     import pytest
 
     # Options meant for the user's other projects must not change what is graded; ours come after --.
     os.environ.pop("PYTEST_ADDOPTS", None)
-    return int(pytest.main([*command, *args.pytest, *_files(args)]))
+    status = pytest.main([*command, *args.pytest, *_files(args)])
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        print("nothing was selected, so nothing was graded", file=sys.stderr)
+    return int(status)
 
 
 def _check(args: argparse.Namespace) -> None:
