@@ -2,20 +2,27 @@
 
 import json
 import math
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
 import mlx.core as mx
 import numpy as np
 
 from course.case import case, error_of
+from course.checkpoint_files import files_of, folder_of, packed, safetensors, unpacked, wide
 from course.checkpoints import Shape, hf_config, random_weights
 from course.compare import close
 from course.golden import GOLDEN_SHAPES, load_golden
 from course.qwen3_float64 import Qwen3Float64
+from course.qwen3_mistakes import (
+    ATTEND_MISTAKES,
+    BLOCK_MISTAKES,
+    MODEL_MISTAKES,
+    OUTPUT_MISTAKES,
+    QKV_MISTAKES,
+    NotNormed,
+    forgetful,
+)
 
 FLOATS = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
 # After several roundings, and after those of a whole model.
@@ -26,10 +33,6 @@ GQA = {"hidden": 24, "heads": 4, "kv_heads": 2, "head_dim": 8, "intermediate": 2
 MQA = {"hidden": 20, "heads": 5, "kv_heads": 1, "head_dim": 6, "intermediate": 14, "vocab": 17}
 MHA = {"hidden": 12, "heads": 3, "kv_heads": 3, "head_dim": 4, "intermediate": 18, "vocab": 12}  # H * D = E = V
 WIDE = {"hidden": 10, "heads": 6, "kv_heads": 3, "head_dim": 12, "intermediate": 9, "vocab": 23}
-
-
-def wide(x: mx.array) -> np.ndarray:
-    return np.array(x.astype(mx.float32)).astype(np.float64)
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: mx.Dtype = mx.float32) -> mx.array:
@@ -106,11 +109,6 @@ def oracle(inputs: dict, kind: type = Qwen3Float64) -> Qwen3Float64:
     return kind(Shape(**inputs["sizes"]), {name: wide(w) for name, w in inputs["weights"].items()})
 
 
-def mistaken(**steps: Callable) -> type:
-    """A float64 model that takes some step wrongly."""
-    return type("Mistaken", (Qwen3Float64,), steps)
-
-
 def suspects_of(inputs: dict, mistakes: dict[str, type], run: Callable[[Qwen3Float64], np.ndarray]) -> dict:
     """What each mistaken model returns, by its mistake."""
     return {text: lambda kind=kind: run(oracle(inputs, kind)) for text, kind in mistakes.items()}
@@ -118,9 +116,6 @@ def suspects_of(inputs: dict, mistakes: dict[str, type], run: Callable[[Qwen3Flo
 
 def same_dtype(x: mx.array, dtype: mx.Dtype, what: str) -> None:
     assert x.dtype == dtype, f"{what}: the dtype should be {dtype}, got {x.dtype}"
-
-
-# ---- Task 1
 
 
 @case(
@@ -193,73 +188,6 @@ class EmbeddingScoresEveryRow:
         close(got, want, tol=STEP[dtype], dtype=dtype, suspects=suspects, what="Embedding(weight).as_linear(x)")
 
 
-# ---- Task 2
-
-
-def swapped_norms(self, layer, x, offset=0):
-    names = {"self_attn.q_norm": "self_attn.k_norm", "self_attn.k_norm": "self_attn.q_norm"}
-    other = type(self)(self.shape, {})
-    other.weights = self.weights
-    other.layer = lambda layer, name: self.layer(layer, names.get(name, name))
-    return Qwen3Float64.qkv(other, layer, x, offset)
-
-
-def treated_values(treat: Callable) -> Callable:
-    """A qkv that also does to the values what belongs to queries and keys."""
-
-    def qkv(self, layer, x, offset=0):
-        q, k, v = Qwen3Float64.qkv(self, layer, x, offset)
-        return q, k, treat(self, layer, v, offset + np.arange(x.shape[1]))
-
-    return qkv
-
-
-def kept(self, name: str, x: np.ndarray, heads: int) -> np.ndarray:
-    """Heads that were projected and split, and nothing else."""
-    return self.split(x @ self.layer(0, name).T, heads)
-
-
-QKV_MISTAKES = {
-    "q_norm and k_norm were left out": mistaken(place=lambda self, x, norm, at: self.rotate(x, at)),
-    "the heads were rotated before their norm: the norm comes first": mistaken(
-        place=lambda self, x, norm, at: self.norm(self.rotate(x, at), norm)
-    ),
-    "nothing was rotated": mistaken(place=lambda self, x, norm, at: self.norm(x, norm)),
-    "the offset was ignored: the first token always stood at position 0": mistaken(
-        rotate=lambda self, x, at: Qwen3Float64.rotate(self, x, at - at[0])
-    ),
-    "q_norm and k_norm were swapped": mistaken(qkv=swapped_norms),
-    "the weight of the head norm was left out": mistaken(
-        place=lambda self, x, norm, at: self.rotate(self.norm(x, np.ones_like(norm)), at)
-    ),
-    "the values were normalised: only queries and keys are": mistaken(
-        qkv=treated_values(lambda self, layer, v, at: self.norm(v, self.layer(layer, "self_attn.k_norm")))
-    ),
-    "the values were rotated: only queries and keys are": mistaken(
-        qkv=treated_values(lambda self, layer, v, at: self.rotate(v, at))
-    ),
-    "the values were normalised and rotated: only queries and keys are": mistaken(
-        qkv=treated_values(lambda self, layer, v, at: self.place(v, self.layer(layer, "self_attn.k_norm"), at))
-    ),
-    "the heads were split by a reshape alone: it does not move the head axis before L": mistaken(
-        split=lambda self, x, heads: x.reshape(x.shape[0], heads, x.shape[1], self.shape.head_dim)
-    ),
-    "the heads are interleaved: head h owns D neighbouring columns": mistaken(
-        split=lambda self, x, heads: x.reshape(*x.shape[:2], self.shape.head_dim, heads).transpose(0, 3, 1, 2)
-    ),
-    "the rotation ran along the head axis or another axis than L: swap H and L first": mistaken(
-        rotate=lambda self, x, at: Qwen3Float64.rotate(self, x.swapaxes(1, 2), at[0] + np.arange(x.shape[1])).swapaxes(
-            1, 2
-        )
-    ),
-    "w_k was used for the values": mistaken(
-        qkv=lambda self, layer, x, offset=0: (
-            *Qwen3Float64.qkv(self, layer, x, offset)[:2],
-            kept(self, "self_attn.k_proj", x, self.shape.kv_heads),
-        )
-    ),
-}
-
 LAYERS = [
     {"sizes": GQA, "B": 2, "L": 5},
     {"sizes": MQA, "B": 1, "L": 6},
@@ -309,21 +237,6 @@ class QkvStartsAtTheOffset:
         check_qkv(inputs, got, lambda model: model.qkv(0, x, offset), f"Qwen3Attention.qkv(x, {offset})")
 
 
-OUTPUT_MISTAKES = {
-    "the heads were joined by a reshape alone: swap H and L back first": mistaken(
-        join=lambda self, x: x.reshape(x.shape[0], x.shape[2], -1)
-    ),
-    "the heads were joined interleaved: head h owns D neighbouring columns": mistaken(
-        join=lambda self, x: x.transpose(0, 2, 3, 1).reshape(x.shape[0], x.shape[2], -1)
-    ),
-    "w_o was left out": mistaken(output=lambda self, layer, x: self.join(x)),
-    "w_o was not transposed": mistaken(
-        output=lambda self, layer, x: self.join(x) @ self.layer(layer, "self_attn.o_proj")
-    ),
-    "the heads were added up instead of joined": mistaken(join=lambda self, x: np.tile(x.sum(1), (1, 1, x.shape[1]))),
-}
-
-
 @case(task=2, params=LAYERS)
 class OutputJoinsTheHeads:
     """The heads of each token stand side by side again and are projected back to E."""
@@ -340,28 +253,6 @@ class OutputJoinsTheHeads:
         suspects = suspects_of(inputs, OUTPUT_MISTAKES, lambda model: model.output(0, x))
         want = oracle(inputs).output(0, x)
         close(got, want, tol=STEP[dtype], dtype=dtype, suspects=suspects, what="Qwen3Attention.output(attended)")
-
-
-ATTEND_MISTAKES = {
-    "nothing was masked: a token saw the tokens after it": mistaken(
-        visible=lambda self, L, S: np.ones((L, S), dtype=bool)
-    ),
-    "the new tokens were masked as if they stood before the cached ones": mistaken(
-        visible=lambda self, L, S: np.tri(L, S, dtype=bool)
-    ),
-    "a token did not see itself": mistaken(visible=lambda self, L, S: np.tri(L, S, S - L - 1, dtype=bool)),
-    "query head h was given kv head h % H_kv, but neighbours share one": mistaken(
-        share=lambda self, x, heads: np.tile(x, (1, heads // x.shape[1], 1, 1))
-    ),
-    "the scores were not scaled": mistaken(scale=lambda self: 1.0),
-    "the scale is 1 / sqrt(E / H), not 1 / sqrt(D)": mistaken(
-        scale=lambda self: (self.shape.hidden / self.shape.heads) ** -0.5
-    ),
-    "only the new keys and values were used, not the cached ones": mistaken(
-        attend=lambda self, q, k, v: Qwen3Float64.attend(self, q, k[:, :, -q.shape[2] :], v[:, :, -q.shape[2] :])
-    ),
-    "keys and values were swapped": mistaken(attend=lambda self, q, k, v: Qwen3Float64.attend(self, q, v, k)),
-}
 
 
 def heads_of(rng: np.random.Generator, sizes: dict, B: int, S: int, L: int, dtype: mx.Dtype) -> dict[str, mx.array]:
@@ -428,88 +319,6 @@ class AttendSeesTheCache:
         for name, x in zip("kv", got["given"][0], strict=True):
             close(x, inputs[name][:, :, inputs["old"] :], tol=0.0, what=f"{name} given to the cache")
         check_attended(inputs, got["attended"])
-
-
-# ---- Task 3
-
-
-class NotNormed(Qwen3Float64):
-    """Norm weights are applied to vectors of any size."""
-
-    def norm(self, x, weight):
-        return x if len(weight) == self.shape.hidden else super().norm(x, weight)
-
-
-def one_norm(self, layer, x, offset=0):
-    """A block that uses its input norm twice."""
-    x = x + self.attention(layer, self.norm(x, self.layer(layer, "input_layernorm")), offset)
-    return x + self.mlp(layer, self.norm(x, self.layer(layer, "input_layernorm")))
-
-
-def swapped_block_norms(self, layer, x, offset=0):
-    x = x + self.attention(layer, self.norm(x, self.layer(layer, "post_attention_layernorm")), offset)
-    return x + self.mlp(layer, self.norm(x, self.layer(layer, "input_layernorm")))
-
-
-def stream_normed(self, layer, x, offset=0):
-    """The sum is taken with the normalised copy."""
-    x = self.norm(x, self.layer(layer, "input_layernorm"))
-    x = x + self.attention(layer, x, offset)
-    x = self.norm(x, self.layer(layer, "post_attention_layernorm"))
-    return x + self.mlp(layer, x)
-
-
-def no_stream(self, layer, x, offset=0):
-    """Nothing is added."""
-    x = self.attention(layer, self.norm(x, self.layer(layer, "input_layernorm")), offset)
-    return self.mlp(layer, self.norm(x, self.layer(layer, "post_attention_layernorm")))
-
-
-def post_norm(self, layer, x, offset=0):
-    """The norm follows the sum, as in the first transformers."""
-    x = self.norm(x + self.attention(layer, x, offset), self.layer(layer, "input_layernorm"))
-    return self.norm(x + self.mlp(layer, x), self.layer(layer, "post_attention_layernorm"))
-
-
-def parallel(self, layer, x, offset=0):
-    """Attention and MLP read the same stream."""
-    attended = self.attention(layer, self.norm(x, self.layer(layer, "input_layernorm")), offset)
-    return x + attended + self.mlp(layer, self.norm(x, self.layer(layer, "post_attention_layernorm")))
-
-
-def mlp_first(self, layer, x, offset=0):
-    x = x + self.mlp(layer, self.norm(x, self.layer(layer, "post_attention_layernorm")))
-    return x + self.attention(layer, self.norm(x, self.layer(layer, "input_layernorm")), offset)
-
-
-BLOCK_MISTAKES = {
-    "the norms of the block were left out": NotNormed,
-    "the input norm was used for the MLP too": mistaken(block=one_norm),
-    "the two norms of the block were swapped": mistaken(block=swapped_block_norms),
-    "the normalised copy was added to, not the stream itself": mistaken(block=stream_normed),
-    "nothing was added to the stream: each half replaced it": mistaken(block=no_stream),
-    "the norm came after the sum, not before attention and MLP": mistaken(block=post_norm),
-    "the MLP read the stream as it was before attention": mistaken(block=parallel),
-    "the MLP ran before attention": mistaken(block=mlp_first),
-    "the MLP was left out": mistaken(mlp=lambda self, layer, x: np.zeros_like(x)),
-    "attention was left out": mistaken(attention=lambda self, layer, x, offset=0: np.zeros_like(x)),
-    "the MLP was not added to the stream: it replaced it": mistaken(
-        block=lambda self, layer, x, offset=0: (
-            Qwen3Float64.block(self, layer, x, offset) - after_attention(self, layer, x, offset)
-        )
-    ),
-    "attention was not added to the stream: it replaced it": mistaken(
-        block=lambda self, layer, x, offset=0: mlp_half(self, layer, after_attention(self, layer, x, offset) - x)
-    ),
-}
-
-
-def after_attention(self, layer, x, offset=0):
-    return x + self.attention(layer, self.norm(x, self.layer(layer, "input_layernorm")), offset)
-
-
-def mlp_half(self, layer, x):
-    return x + self.mlp(layer, self.norm(x, self.layer(layer, "post_attention_layernorm")))
 
 
 def untouched(inputs: dict, x: mx.array, what: str) -> None:
@@ -726,29 +535,6 @@ MODELS = [
     {"sizes": WIDE | {"tied": False}, "tokens": mx.uint32},
 ]
 
-MODEL_MISTAKES = BLOCK_MISTAKES | {
-    "the final norm was left out": mistaken(head=lambda self, x: self.scores(x)),
-    "the layers ran in reverse order": mistaken(
-        block=lambda self, layer, x, offset=0: Qwen3Float64.block(self, self.shape.layers - 1 - layer, x, offset)
-    ),
-    "only the first layer ran": mistaken(stream=lambda self, x: self.block(0, x)),
-    "the last layer was left out": mistaken(
-        block=lambda self, layer, x, offset=0: (
-            x if layer == self.shape.layers - 1 else Qwen3Float64.block(self, layer, x, offset)
-        )
-    ),
-    "every layer ran on the embedding, not on what the layer before it made": mistaken(
-        stream=lambda self, x: self.block(self.shape.layers - 1, x)
-    ),
-    "the embedding was scaled by sqrt(E): some models do, Qwen3 does not": mistaken(
-        embed=lambda self, tokens: Qwen3Float64.embed(self, tokens) * math.sqrt(self.shape.hidden)
-    ),
-    "nothing was masked: a token saw the tokens after it": mistaken(
-        visible=lambda self, L, S: np.ones((L, S), dtype=bool)
-    ),
-    "only the last position was scored": mistaken(head=lambda self, x: Qwen3Float64.head(self, x[:, -1:])),
-}
-
 
 @case(task=3, params=MODELS)
 class ModelMatchesFloat64:
@@ -802,16 +588,6 @@ class ModelKeepsTheDtype:
         dtype = inputs["weights"]["model.norm.weight"].dtype
         want = oracle(inputs).logits(np.array(inputs["tokens"]))
         close(got, want, tol=MODEL[dtype], dtype=dtype, what="logits of Qwen3(tokens)")
-
-
-def forgetful(sizes: list[int], remembers: bool) -> type:
-    """A model that is given chunks of a prompt and places each at 0; it may see the older chunks or not."""
-    chunk = np.repeat(np.arange(len(sizes)), sizes)
-    at = np.concatenate([np.arange(size) for size in sizes])
-    steps = {"rotate": lambda self, x, positions: Qwen3Float64.rotate(self, x, at)}
-    if not remembers:
-        steps["visible"] = lambda self, L, S: np.tri(L, dtype=bool) & (chunk[:, None] == chunk)
-    return mistaken(**steps)
 
 
 @case(
@@ -914,81 +690,8 @@ class ModelRunsTheOpsItWasGiven:
         close(got, 8 * x + 1, suspects=suspects, what="a model with other ops")
 
 
-# ---- Task 4
-
-STORED = {
-    mx.float32: "F32",
-    mx.float16: "F16",
-    mx.bfloat16: "BF16",
-    mx.uint32: "U32",
-    mx.int32: "I32",
-    mx.uint8: "U8",
-}
 VALUE_ERRORS = ("ValueError", "JSONDecodeError", "UnicodeDecodeError")  # the others are kinds of ValueError
 PACKABLE = {"hidden": 128, "heads": 2, "kv_heads": 1, "head_dim": 64, "intermediate": 256, "vocab": 24, "layers": 1}
-
-
-def safetensors(tensors: dict[str, mx.array]) -> bytes:
-    """A file as Hugging Face writes it: 8 bytes length, a JSON header padded with spaces, then the values."""
-    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
-    values = b""
-    for name, x in tensors.items():
-        raw = np.array(x.view(mx.uint16) if x.dtype == mx.bfloat16 else x).tobytes()
-        offsets = [len(values), len(values) + len(raw)]
-        header[name] = {"dtype": STORED[x.dtype], "shape": list(x.shape), "data_offsets": offsets}
-        values += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + values
-
-
-def files_of(tensors: dict[str, mx.array], shards: int = 1) -> dict[str, bytes]:
-    """The weight files of a checkpoint, by name."""
-    if shards == 1:
-        return {"model.safetensors": safetensors(tensors)}
-    names = list(tensors)
-    parts = {f"model-{i + 1:05}-of-{shards:05}.safetensors": names[i::shards] for i in range(shards)}
-    index = {"metadata": {}, "weight_map": {name: file for file, part in parts.items() for name in part}}
-    files = {file: safetensors({name: tensors[name] for name in part}) for file, part in parts.items()}
-    return files | {"model.safetensors.index.json": json.dumps(index).encode()}
-
-
-@contextmanager
-def folder_of(files: dict[str, bytes]) -> Iterator[Path]:
-    """A folder that holds these files for a while."""
-    with tempfile.TemporaryDirectory() as name:
-        for file, content in files.items():
-            (Path(name) / file).write_bytes(content)
-        yield Path(name)
-
-
-def packed(tensors: dict[str, mx.array], group_size: int, bits: int, leave: tuple[str, ...] = ()) -> dict:
-    """Every matrix but those named in `leave`, as MLX packs it: weight, scales and biases."""
-    result = {}
-    for name, x in tensors.items():
-        if x.ndim == 1 or name in leave:
-            result[name] = x
-        else:
-            parts = mx.quantize(x, group_size=group_size, bits=bits)
-            stem = name.removesuffix("weight")
-            result |= {stem + part: array for part, array in zip(("weight", "scales", "biases"), parts, strict=True)}
-    return result
-
-
-def unpacked(tensors: dict[str, mx.array], bits: int) -> dict[str, np.ndarray]:
-    """The weights in float64. The first value of a row stands in the lowest bits of its first word."""
-    result = {}
-    for name, x in tensors.items():
-        stem = name.removesuffix("weight")
-        if name.endswith("weight") and stem + "scales" in tensors:
-            words, shifts = np.array(x)[..., None], np.arange(0, 32, bits, dtype=np.uint32)
-            levels = (words >> shifts & (2**bits - 1)).reshape(len(x), -1).astype(np.float64)
-            scales, biases = wide(tensors[stem + "scales"]), wide(tensors[stem + "biases"])
-            groups = levels.reshape(*scales.shape, -1)
-            result[name] = (groups * scales[..., None] + biases[..., None]).reshape(levels.shape)
-        elif name.endswith("weight"):
-            result[name] = wide(x)
-    return result
 
 
 def load_weights(solution, inputs: dict) -> dict[str, mx.array]:
