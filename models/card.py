@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from models.config import Shape, initial_weights
+from models.config import RECIPES, Shape, initial_weights
 from models.heldout import FLOORS
 
 HERE = Path(__file__).parent
@@ -38,21 +38,21 @@ def accuracy_table() -> str:
 
 
 def training_table() -> str:
-    """Size, time and loss of the run that made the weights."""
-    log = read(HERE / "tiny" / "training.json")
-    parameters = sum(w.size for w in initial_weights(Shape(**log["shape"]), 0).values())
-    last = log["curve"][-2]
+    """Size, time and loss of the runs that made the weights."""
+    logs = [read(HERE / "tiny" / f"training-{name}.json") for name in RECIPES]
+    parameters = sum(w.size for w in initial_weights(Shape(**logs[0]["shape"]), 0).values())
     sizes = [(HERE / name / "model.safetensors").stat().st_size / 1e6 for name in ("tiny", "tiny-4bit")]
+    losses = [log["curve"][-1] for log in logs]
+    wall, cpu = [log["wall_s"] / 60 for log in logs], [log["cpu_s"] / 60 for log in logs]
     rows = (
         ("parameters", f"{parameters / 1e6:.2f} million"),
         ("weights", f"bf16 {sizes[0]:.2f} MB, 4-bit {sizes[1]:.2f} MB"),
-        ("tokens seen", f"{log['tokens'] / 1e6:.1f} million in {log['recipe']['steps']:,} steps"),
-        ("training loss, last 100 steps", f"{last['train']}"),
-        ("validation loss, weighted as in training", f"{last['valid']}"),
-        ("validation loss, the assistant's tokens alone", f"{log['curve'][-1]['valid_answers']}"),
-        ("wall time", f"{log['wall_s'] / 60:.0f} minutes on two cores that were shared with other work"),
-        ("CPU time", f"{log['cpu_s'] / 60:.0f} minutes in all, {log['cpu_s'] / 120:.0f} for each of two cores"),
-        ("backend", ", ".join(f"{name} {number}" for name, number in log["versions"].items())),
+        ("tokens seen", " + ".join(f"{log['tokens'] / 1e6:.1f}" for log in logs) + " million"),
+        ("validation loss after each run", ", ".join(str(loss["valid"]) for loss in losses)),
+        ("validation loss, the assistant's tokens alone", f"{losses[-1]['valid_answers']}"),
+        ("wall time", f"{sum(wall):.0f} minutes, on two cores shared with other work"),
+        ("CPU time", f"{sum(cpu):.0f} minutes in all, {sum(cpu) / 2:.0f} for each of two cores"),
+        ("made with", ", ".join(f"{name} {number}" for name, number in logs[-1]["versions"].items())),
     )
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
 

@@ -50,13 +50,15 @@ class Shape:
 class Recipe:
     """How to train: Muon on the layers' matrices, AdamW on embeddings and norms, a flat rate that falls to zero."""
 
+    mix: str = "broad"
     seed: int = 1
     documents: int = 65_000
     row_length: int = 512
     batch: int = 8
-    steps: int = 2600
+    steps: int = 1200
     warmup: int = 50
-    flat: float = 0.4  # share of the steps at the full rate
+    fall_from: int = 1040  # step at which the rate begins to fall
+    fall_to: int = 2600  # step at which it would reach zero; the next run may take over before
     muon_rate: float = 0.02
     adam_rate: float = 3e-3
     weight_decay: float = 0.01
@@ -64,9 +66,20 @@ class Recipe:
     log_every: int = 100
 
     def rate(self, step: int) -> float:
-        """The learning rate of `step` as a share of its peak: linear up, flat, linear down to zero."""
-        fall_start = self.flat * self.steps
-        return min((step + 1) / self.warmup, 1.0, max(0.0, (self.steps - step) / (self.steps - fall_start)))
+        """The learning rate of `step` as a share of its peak: linear up, flat, linear down."""
+        fall = (self.fall_to - step) / (self.fall_to - self.fall_from)
+        return min((step + 1) / self.warmup, 1.0, max(0.0, fall))
+
+
+RECIPES = {  # three runs, each from the weights of the one before
+    "broad": Recipe(),
+    "drill": Recipe(
+        mix="drill", seed=2, documents=32_000, steps=800, fall_from=20, fall_to=1300, muon_rate=0.008, adam_rate=1e-3
+    ),
+    "polish": Recipe(
+        mix="polish", seed=3, documents=22_000, steps=900, fall_from=50, fall_to=900, muon_rate=0.005, adam_rate=5e-4
+    ),
+}
 
 
 def initial_weights(shape: Shape, seed: int) -> dict[str, np.ndarray]:

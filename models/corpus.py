@@ -8,7 +8,9 @@ that a fact holds out, and the sums, list tasks and tool questions that `tasks` 
 
 import argparse
 import sys
+from bisect import bisect
 from collections.abc import Iterator
+from itertools import accumulate
 from random import Random
 
 from models import tasks
@@ -21,6 +23,21 @@ from models.world import ANIMALS, NAMES, OBJECTS, PLACES, article
 END = "<|endoftext|>"
 Document = list[Piece]
 STYLES = ("off", "last", "raw", "plain")
+MIXES = {  # share of the documents of each kind: first all alike, then more of what is learned last
+    "broad": {
+        "plain story": 0.06, "plain facts": 0.02, "tools": 0.12, "story": 0.04, "reading": 0.22, "facts": 0.12,
+        "sums": 0.17, "memory": 0.11, "sequences": 0.09, "mixed": 0.05,
+    },
+    "drill": {
+        "plain story": 0.03, "plain facts": 0.01, "tools": 0.07, "story": 0.03, "reading": 0.25, "facts": 0.08,
+        "sums": 0.05, "small sums": 0.27, "memory": 0.08, "sequences": 0.11, "mixed": 0.02,
+    },
+    "polish": {
+        "plain story": 0.03, "plain facts": 0.01, "tools": 0.06, "story": 0.03, "reading": 0.14, "passages": 0.20,
+        "facts": 0.07, "sums": 0.05, "small sums": 0.17, "memory": 0.09, "sequences": 0.07, "counting": 0.06,
+        "mixed": 0.02,
+    },
+}  # fmt: skip
 SYSTEMS = (
     "You are a helpful assistant.",
     "You are a friendly teacher.",
@@ -65,9 +82,9 @@ def story_turns(rng: Random) -> list[Turn]:
     return _turns(ask, story(chosen, rng)[0])
 
 
-def reading_turns(rng: Random, limit: int = 6) -> list[Turn]:
-    """A text in the first turn, with up to `limit` questions about it."""
-    text, asks = passage(rng) if rng.random() < 0.35 else story(cast(rng), rng)
+def reading_turns(rng: Random, limit: int = 6, passages: float = 0.35) -> list[Turn]:
+    """A text in the first turn, a passage or a story, with up to `limit` questions about it."""
+    text, asks = passage(rng) if rng.random() < passages else story(cast(rng), rng)
     asks = rng.sample(asks, min(len(asks), rng.randrange(1, limit + 1)))
     first = rng.choice(("{t} {q}", "{t}\n\n{q}", "{t}\n{q}", "Read this: {t} {q}"))
     turns = _turns(first.format(t=text, q=asks[0][0]), asks[0][1])
@@ -104,12 +121,6 @@ def other_turns(rng: Random) -> list[Turn]:
     return story_turns(rng)
 
 
-def several(draw: int, rng: Random, make: str) -> list[Turn]:
-    """`draw` exchanges of the kind `make` in one chat."""
-    makers = {"fact": fact_turns, "sum": tasks.arithmetic, "sequence": tasks.sequence, "mixed": other_turns}
-    return [turn for _ in range(draw) for turn in makers[make](rng)]
-
-
 def tool_document(rng: Random) -> Document:
     """A chat under a list of tools: one or more of them used, now and then a question that needs none."""
     uses = [tool_use(rng) for _ in range(rng.randrange(1, 4))]
@@ -122,38 +133,52 @@ def tool_document(rng: Random) -> Document:
     return chat_pieces(turns, rng.choice(STYLES), system, listed)
 
 
-def document(rng: Random) -> Document:
-    """Draw one document of the mix."""
-    draw = rng.random()
-    if draw < 0.06:
+def small_sum_turns(rng: Random) -> list[Turn]:
+    """A sum of numbers below 50."""
+    return tasks.arithmetic(rng, limit=tasks.SMALL)
+
+
+def passage_turns(rng: Random) -> list[Turn]:
+    """A passage with many questions: who has what."""
+    return reading_turns(rng, limit=8, passages=1.0)
+
+
+def chat_turns(kind: str, rng: Random) -> list[Turn]:
+    """The turns of one chat of `kind`: one exchange of a long kind, several of a short one."""
+    once = {"story": story_turns, "reading": reading_turns, "passages": passage_turns, "memory": memory_turns}
+    if kind in once:
+        return once[kind](rng)
+    fewest, most, make = {
+        "facts": (1, 5, fact_turns),
+        "sums": (1, 10, tasks.arithmetic),
+        "small sums": (1, 10, small_sum_turns),
+        "sequences": (1, 5, tasks.sequence),
+        "counting": (1, 6, tasks.counting),
+        "mixed": (2, 11, other_turns),
+    }[kind]
+    return [turn for _ in range(rng.randrange(fewest, most + 1)) for turn in make(rng)]
+
+
+def document(rng: Random, mix: str) -> Document:
+    """Draw one document of `mix`."""
+    shares = MIXES[mix]
+    kind = list(shares)[bisect(list(accumulate(shares.values()))[:-1], rng.random())]
+    if kind == "plain story":
         return [Piece(story(cast(rng, kind=rng.choice(("", rng.choice(list(ANIMALS))))), rng)[0], TEXT)]
-    if draw < 0.08:
+    if kind == "plain facts":
         return [Piece(" ".join(fact.answer for fact in rng.sample(FACTS, rng.randrange(3, 7))), TEXT)]
-    if draw < 0.20:
+    if kind == "tools":
         return tool_document(rng)
-    if draw < 0.24:
-        turns = story_turns(rng)
-    elif draw < 0.46:
-        turns = reading_turns(rng)
-    elif draw < 0.58:
-        turns = several(rng.randrange(1, 6), rng, "fact")
-    elif draw < 0.75:
-        turns = several(rng.randrange(1, 11), rng, "sum")
-    elif draw < 0.86:
-        turns = memory_turns(rng)
-    elif draw < 0.95:
-        turns = several(rng.randrange(1, 6), rng, "sequence")
-    else:
-        turns = several(rng.randrange(2, 12), rng, "mixed")
+    turns = chat_turns(kind, rng)
     system = rng.choice(SYSTEMS) if rng.random() < 0.2 else ""
     return chat_pieces(turns, rng.choices(STYLES, (45, 25, 20, 10))[0], system)
 
 
-def documents(seed: int, count: int) -> Iterator[Document]:
-    """`count` documents of the corpus that `seed` names, each with its end marker."""
+def documents(seed: int, count: int, mix: str = "broad") -> Iterator[Document]:
+    """`count` documents of the corpus that `seed` and `mix` name, each with its end marker."""
     rng = Random(seed)
     for _ in range(count):
-        pieces = document(rng)
+        pieces = document(rng, mix)
         yield [*pieces, Piece(END, TEXT)] if len(pieces) == 1 else [*pieces, Piece("\n" + END, 0.0)]
 
 

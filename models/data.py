@@ -72,7 +72,7 @@ def pack(docs: Iterable[tuple[list[int], list[float]]], length: int, fill: int) 
     return Rows(np.array(ids, dtype=np.uint16), np.array(weights, dtype=np.float32))
 
 
-def make_rows(tokenizer: Tokenizer, seed: int, count: int, length: int) -> Rows:
-    """Draw `count` documents of corpus `seed` and pack them into rows of `length + 1` tokens."""
+def make_rows(tokenizer: Tokenizer, seed: int, count: int, length: int, mix: str = "broad") -> Rows:
+    """Draw `count` documents of the corpus of `seed` and `mix` and pack them into rows of `length + 1` tokens."""
     fill = tokenizer.token_to_id(END)
-    return pack(encode(tokenizer, list(documents(seed, count))), length, fill)
+    return pack(encode(tokenizer, list(documents(seed, count, mix))), length, fill)

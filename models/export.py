@@ -1,4 +1,4 @@
-"""Write weights as Hugging Face files in bf16.
+"""Write weights as Hugging Face files in bf16, and read them.
 
 This module knows the safetensors file format; it needs numpy alone.
 """
@@ -35,6 +35,19 @@ def save_bfloat16(weights: dict[str, np.ndarray], path: Path) -> None:
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
     path.write_bytes(len(head).to_bytes(8, "little") + head + b"".join(blobs))
+
+
+def load_bfloat16(path: Path) -> dict[str, np.ndarray]:
+    """Read bf16 safetensors as float32 arrays by name."""
+    data = path.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    weights = {}
+    for name, entry in json.loads(data[8:start]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            bits = np.frombuffer(data[start + begin : start + end], dtype=np.uint16).astype(np.uint32) << 16
+            weights[name] = bits.view(np.float32).reshape(entry["shape"])
+    return weights
 
 
 def token_ids(tokenizer: Tokenizer) -> dict[str, int]:

@@ -23,7 +23,7 @@ from models.world import NAMES
 SEED = 20_261_129
 COUNTS = {
     "facts": len(FACTS), "names": 300, "sequences": 300, "seen sums": 300, "unseen sums": 300, "reading": 400,
-    "tool call": 250, "tool answer": 250, "made-up names": 200, "memory": 200,
+    "tool call": 250, "tool answer": 250, "made-up names": 200, "memory": 200, "unseen sums to 99": 200,
 }  # fmt: skip
 FLOORS = {
     "facts": 97, "names": 97, "sequences": 97, "seen sums": 95, "unseen sums": 75, "reading": 75, "tool call": 90,
@@ -86,7 +86,8 @@ def draw(category: str, rng: Random) -> Item:
         return _item(category, reading_turns(rng, limit=1))
     if category == "sequences":
         return _item(category, tasks.sequence(rng, held_out=True))
-    return _item(category, tasks.arithmetic(rng, held_out=category == "unseen sums"))
+    limit = tasks.LIMIT if category == "unseen sums to 99" else tasks.SMALL
+    return _item(category, tasks.arithmetic(rng, held_out=category != "seen sums", limit=limit))
 
 
 def held_out_set(seed: int = SEED, share: float = 1.0) -> list[Item]:

@@ -30,7 +30,7 @@ SUM_QUESTIONS = (
 )  # fmt: skip
 OPERATOR_WORDS = {"+": "plus", "-": "minus", "*": "times"}
 SYLLABLES = words("ba be bo da do fa fi ga ka ki ko la le lo ma mi mo na ne no pa ra ri ro sa so ta te to va vi zo")
-LIMIT = 100  # operands of + and - lie below it
+LIMIT, SMALL = 100, 50  # operands of + and - lie below these: all sums, and those that the model knows well
 
 
 def casual(text: str, rng: Random) -> str:
@@ -64,11 +64,11 @@ def thoughts_of(a: int, b: int, operator: str) -> str:
     return f"{ones} {tens_a} - 1 - {tens_b} = {tens_a - 1 - tens_b}."
 
 
-def arithmetic(rng: Random, *, held_out: bool = False) -> list[Turn]:
-    """A sum of two numbers below `LIMIT`, or a product from the times table, with its thoughts."""
+def arithmetic(rng: Random, *, held_out: bool = False, limit: int = LIMIT) -> list[Turn]:
+    """A sum of two numbers below `limit`, or a product from the times table, with its thoughts."""
     while True:
         operator = "*" if not held_out and rng.random() < 0.12 else rng.choice("+-")
-        top = 11 if operator == "*" else rng.choice((LIMIT, LIMIT, LIMIT, 30))
+        top = 11 if operator == "*" else rng.choice((limit, limit, limit, 30))
         a, b = rng.randrange(top), rng.randrange(top)
         if operator == "-" and b > a:
             a, b = b, a
@@ -107,6 +107,19 @@ def _list_tasks(drawn: list[str], rng: Random) -> list[tuple[str, str]]:
         (f"Repeat these numbers: {numbers}.", numbers),
         (f"What number comes after {number}?", f"{number + 1} comes after {number}"),
     ]
+
+
+def counting(rng: Random) -> list[Turn]:
+    """Counting up or down, over more numbers than `sequence` does."""
+    while True:
+        low = rng.randrange(60)
+        run = [str(n) for n in range(low, low + rng.randrange(3, 10))]
+        question = f"Count from {run[0]} to {run[-1]}."
+        if rng.random() < 0.5:
+            run = run[::-1]
+            question = f"Count down from {run[0]} to {run[-1]}."
+        if not text_held_out(question):
+            return [Turn("user", question), Turn("assistant", ", ".join(run) + ".")]
 
 
 def new_name(rng: Random) -> str:
