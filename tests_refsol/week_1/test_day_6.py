@@ -1,4 +1,4 @@
-"""Day 6, generation: tables as models, bytes as tokens, and Qwen's own chat template are the oracles."""
+"""Day 6, generation: tables as models, bytes as tokens, and the embedded model's chat template are the oracles."""
 
 from itertools import islice
 
@@ -527,8 +527,8 @@ CHATS = [{"turns": turns, "system": system} for turns in (1, 2, 4) for system in
 
 
 @case(task=3, params=CHATS)
-class MatchesQwensTemplate:
-    """The prompt is, to the last newline, what Qwen's chat template makes of the conversation."""
+class MatchesTheTemplate:
+    """The prompt is, to the last newline, what the model's own chat template makes of the conversation."""
 
     def inputs(rng, turns, system):
         return {"messages": conversation(rng, turns, system)}

@@ -222,7 +222,7 @@ MUTANTS = [
         old='{content}<|im_end|>\\n"',
         new='{content}<|im_end|>"',
         message="there is no newline between <|im_end|> and the next turn",
-        killer="MatchesQwensTemplate",
+        killer="MatchesTheTemplate",
     ),
     Mutant(
         name="no-reply-header",
@@ -231,7 +231,7 @@ MUTANTS = [
         old='return "".join(turns) + header',
         new='return "".join(turns)',
         message="the header of the reply is missing",
-        killer="MatchesQwensTemplate",
+        killer="MatchesTheTemplate",
     ),
     Mutant(
         name="content-stripped",
@@ -240,7 +240,7 @@ MUTANTS = [
         old="content = message.content",
         new="content = message.content.strip()",
         message="the content was stripped",
-        killer="MatchesQwensTemplate",
+        killer="MatchesTheTemplate",
     ),
     Mutant(
         name="thinking-inverted",
