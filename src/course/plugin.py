@@ -19,6 +19,7 @@ from course.item import CURRICULUM, OBSERVERS, CaseItem
 from course.paths import CURRICULUM as REGISTRY
 from course.summary import Result, Summary
 
+_WEEK = re.compile(r"week_\d+")
 _TEST_FILE = re.compile(r"week_(\d+)/test_day_(\d+)\.py$")
 _MOST_LINES = 20
 _SUMMARY = pytest.StashKey[Summary]()
@@ -47,8 +48,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[CaseItem] | None:
-    if not isinstance(obj, Case):
-        return None
+    if not isinstance(obj, Case) or not _WEEK.fullmatch(collector.path.parent.name):
+        return None  # a case elsewhere is an example in a test of the course's own tools
     day = _day_of(collector)
     if not 1 <= obj.task <= len(day.tasks):
         raise pytest.Collector.CollectError(f"{name}: {day.label} has {len(day.tasks)} tasks, not {obj.task}")
@@ -61,7 +62,7 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
 def _day_of(collector: pytest.Collector) -> Day:
     found = _TEST_FILE.search(collector.path.as_posix())
     if not found:
-        raise pytest.Collector.CollectError("graded cases belong in week_N/test_day_D.py")
+        raise pytest.Collector.CollectError(f"{collector.path.name}: graded cases belong in week_N/test_day_D.py")
     stash = collector.config.stash
     try:
         if CURRICULUM not in stash:
