@@ -585,7 +585,7 @@ class MaskedTokensAreNeverLetIn:
         check_filter(inputs, got)
 
 
-FALSE_ALARM = 1e-8  # for each comparison; a run makes about 20
+FALSE_ALARM = 1e-8  # for each comparison; a run makes ten
 
 
 @cache

@@ -44,7 +44,7 @@ def filter_logits(logits, temperature, top_k, top_p, min_p):
         if p < 1:
             share = mx.exp(x - _log_sum(x))
             remaining = mx.cumsum(share[order], reverse=True)[rank]  # the token and all after it
-            x = mx.where((rank == 0) | (1 - remaining < p - 1e-7), x, -mx.inf)
+            x = mx.where((rank == 0) | (1 - remaining < p), x, -mx.inf)
         if m:
             x = mx.where(x >= mx.max(x) + math.log(m), x, -mx.inf)
         rows.append(x)
