@@ -6,7 +6,7 @@ What keeps each kind apart from training:
 - facts: the phrasing that the fact holds out;
 - unseen sums: pairs of numbers that training never adds or subtracts (seen sums are the contrast);
 - sequences, tool calls and tool answers: questions that `tasks.text_held_out` keeps back;
-- reading, names and memory: stories and chats drawn anew from a seed that training does not use.
+- reading, passages, names and memory: texts and chats drawn anew from a seed that training does not use.
 """
 
 import argparse
@@ -24,6 +24,7 @@ SEED = 20_261_129
 COUNTS = {
     "facts": len(FACTS), "names": 300, "sequences": 300, "seen sums": 300, "unseen sums": 300, "reading": 400,
     "tool call": 250, "tool answer": 250, "made-up names": 200, "memory": 200, "unseen sums to 99": 200,
+    "passages": 200,
 }  # fmt: skip
 FLOORS = {
     "facts": 97, "names": 97, "sequences": 97, "seen sums": 95, "unseen sums": 75, "reading": 75, "tool call": 90,
@@ -82,8 +83,8 @@ def draw(category: str, rng: Random) -> Item:
         return _chat_item(category, rng)
     if category in ("tool call", "tool answer"):
         return _tool_item(category, rng)
-    if category == "reading":
-        return _item(category, reading_turns(rng, limit=1))
+    if category in ("reading", "passages"):
+        return _item(category, reading_turns(rng, limit=1, passages=float(category == "passages")))
     if category == "sequences":
         return _item(category, tasks.sequence(rng, held_out=True))
     limit = tasks.LIMIT if category == "unseen sums to 99" else tasks.SMALL

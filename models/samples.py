@@ -37,7 +37,7 @@ def main() -> None:
         return [*turns, Turn("assistant", said.split("</think>")[-1].strip())]
 
     print("# Samples, greedy\n\n## Stories\n```")
-    ask([], "Tell me a story about a fox named Ruby.")
+    ask([], "Tell me a story about a bear named Olga.")
     ask([], "Write a story where Nadia goes to the lake.")
     print("```\n## A chat over several turns\n```")
     chat = ask([], "Hello, I am Karim.")
