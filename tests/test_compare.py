@@ -4,7 +4,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from course.compare import close, same, short
+from course.compare import close, parting, same, short
 
 
 def message(got: object, want: object, **options: object) -> str:
@@ -72,7 +72,7 @@ def test_special_values_must_stand_in_the_same_places():
     close(mx.array(want, dtype=mx.float32), want)
     text = message(mx.array([1.0, np.nan, np.inf, np.nan]), want)
     assert "4 of 4 values are wrong" in text
-    assert "largest difference none finite" in text
+    assert "difference" not in text
     assert "NaN: expected 1, got 2" in text
     assert "inf: expected 2, got 1" in text
 
@@ -159,10 +159,31 @@ def test_suspect_with_special_values():
     assert "likely mistake: divided by zero" in message(mx.array([np.nan, np.inf]), want, suspects=suspects)
 
 
-def test_broken_suspect_does_not_hide_what_is_wrong():
-    text = message(mx.array([1.0]), np.array([2.0]), suspects={"broken": lambda: 1 / 0})
+def test_suspect_that_cannot_be_computed_is_passed_over():
+    suspects = {"broken": lambda: 1 / 0, "halved": np.array([1.0])}
+    text = message(mx.array([1.0]), np.array([2.0]), suspects=suspects)
     assert "first wrong at [0]: expected 2, got 1" in text
-    assert "'broken' could not be computed" in text
+    assert "likely mistake: halved" in text
+    assert "broken" not in text
+
+
+def test_suspects_that_give_one_result_are_all_named():
+    want, wrong = np.array([1.0, 2.0]), np.array([2.0, 1.0])
+    suspects = {"swapped": wrong, "reversed": wrong * (1 + 1e-12), "tripled": want * 3}
+    text = message(mx.array(wrong, dtype=mx.float32), want, suspects=suspects)
+    assert text.endswith("  likely mistake: swapped\n               or: reversed")
+
+
+@pytest.mark.filterwarnings("error")
+def test_suspects_warn_of_nothing():
+    suspects = {"divided by zero": lambda: np.array([1.0]) / 0.0}
+    assert "likely mistake: divided by zero" in message(mx.array([np.inf]), np.array([1.0]), suspects=suspects)
+
+
+def test_largest_difference_is_that_of_the_wrong_values():
+    want = np.array([1.0, 2.0, 3.0])
+    assert "largest finite difference 5, allowed" in message(mx.array([np.nan, 2.0, 8.0]), want)
+    assert "difference" not in message(mx.array([np.nan, 2.0, 3.0]), want)
 
 
 def test_suspects_are_not_computed_for_right_values():
@@ -203,3 +224,14 @@ def test_same_names_the_first_difference(got: object, want: object, text: str):
 def test_short_cuts_long_values():
     assert short(list(range(1000))).endswith("(4890 characters)")
     assert short(mx.zeros((3, 4))) == "float32 (3, 4)"
+
+
+def test_long_texts_are_told_where_they_part():
+    want = "x" * 300 + "one two three" + "y" * 300
+    with pytest.raises(AssertionError) as caught:
+        same(want.replace("two", "2"), want)
+    around = [repr("x" * 11 + "one " + text + "y" * count) for text, count in (("two three", 6), ("2 three", 8))]
+    line = f"the first 304 characters agree; around there: expected {around[0]}, got {around[1]}"
+    assert line in str(caught.value)
+    assert parting("ab", "ac") == ""
+    assert "the first 50 characters agree" in parting("a" * 50, "a" * 60)

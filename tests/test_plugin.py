@@ -414,3 +414,26 @@ def test_syntax_error_of_the_learner_is_shown_with_its_line(small_course: "Small
     text = good(1).replace("return x", "return solution.module('model.more')")
     report = grade(package, [small_course.tests(text)], *small_course.options)
     assert re.search(r"SyntaxError: invalid syntax\n(.*\n)?.*basics\.py:2: def f\(:", report.results[0].text)
+
+
+def test_failed_assertion_shows_its_own_words_alone(small_course: "SmallCourse"):
+    lines = ("assert value == [2], 'one is wrong'", "assert not isinstance(value, list), 'no list'", "assert not value")
+    texts = []
+    for line in lines:
+        report = run(small_course, day1=good(1).replace("same(value, x)", line).replace("return 1", "return [1]"))
+        texts.append(report.results[0].text.splitlines()[3:])
+    assert texts == [["one is wrong"], ["no list"], ["assert not [1]"]]
+
+
+def test_colons_in_a_message_are_no_emoji(small_course: "SmallCourse"):
+    report = run(small_course, day1=good(1).replace("same(value, x)", "raise AssertionError('basics.py:100: x')"))
+    assert "basics.py:100: x" in report.output
+
+
+def test_failing_task_names_an_earlier_one_that_is_not_done(small_course: "SmallCourse"):
+    line = "Week 1 Day 1 Task 1 is not done either: mend it first if you use it here"
+    wrong = good(1, 2).replace("same(value, x)", "same(value, 2)")
+    assert run(small_course, day1=wrong).output.count(line) == 1
+    assert line not in run(small_course, "--task", "2", day1=wrong).output
+    alone = good(1) + good(2).replace("same(value, x)", "same(value, 2)")
+    assert line not in run(small_course, day1=alone).output

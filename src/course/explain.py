@@ -9,7 +9,8 @@ from course.compare import short
 from course.curriculum import Task
 from course.failure import Raised, Stopped, one_line
 
-_INSIDE_PYTEST = re.compile(r"\n \+ +(where|and) .*")  # how pytest came to a value: addresses, not facts
+# What pytest adds to the message of an assertion: its expression, with the values inside. Addresses, not facts.
+_ADDED = re.compile(r"\n(assert |[ ~]*\+ +(where|and) ).*", re.DOTALL)
 _MOST_LINES = 30
 _MOST_TEXT = 3000
 
@@ -28,14 +29,14 @@ def _reason(error: BaseException, tests: Path) -> str:
     if isinstance(error, Raised | Stopped):
         return "\n".join([str(error), *notes])
     if isinstance(error, AssertionError) and str(error):
-        return "\n".join([_INSIDE_PYTEST.sub("", str(error)), *notes])
+        return "\n".join([_ADDED.sub("", str(error)), *notes])
     places = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == tests]
     where = [f"  {tests.name}:{places[-1].lineno}: {places[-1].line}"] if places else []
     return "\n".join([one_line(error), *where, *notes])
 
 
 def _value(value: object) -> str:
-    return short(value, 60).removeprefix("mlx.core.")
+    return short(value, 100).removeprefix("mlx.core.")
 
 
 def _cut(text: str) -> str:

@@ -50,7 +50,7 @@ class Summary:
         if not self.curriculum or not (self.results or self.ungraded):
             return ""
         out = io.StringIO()
-        console = Console(file=out, force_terminal=colour, highlight=False, soft_wrap=True)
+        console = Console(file=out, force_terminal=colour, highlight=False, emoji=False, soft_wrap=True)
         tasks = self._tasks()
         if failures:
             self._print_failures(console, tasks)
@@ -65,7 +65,7 @@ class Summary:
         return dict(sorted(tasks.items(), key=lambda item: (item[0].week, item[0].day, item[0].number)))
 
     def _print_failures(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
-        for results in tasks.values():
+        for task, results in tasks.items():
             failed = [result for result in results if result.kind == "failed"]
             if not failed:
                 continue
@@ -76,6 +76,8 @@ class Summary:
             if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
                 names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
                 console.print(f"\n  {others.total()} more of this task fail: {names}", markup=False)
+            if earlier := _unfinished_before(task, tasks):
+                console.print(f"\n  {earlier.label} is not done either: mend it first if you use it here", markup=False)
             console.print()
 
     def _print_table(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
@@ -150,6 +152,12 @@ def _state(results: list[Result]) -> str:
     if "blocked" in kinds:
         return f"blocked by {next(result.by for result in results if result.by)}"
     return "skipped" if "skipped" in kinds else "done"
+
+
+def _unfinished_before(task: Task, tasks: dict[Task, list[Result]]) -> Task | None:
+    """The first earlier task of the same day that this run found failing or to do."""
+    same_day = [t for t in tasks if (t.week, t.day) == (task.week, task.day) and t.number < task.number]
+    return next((t for t in same_day if _state(tasks[t]) in ("failing", "to do")), None)
 
 
 def _after(tasks: Iterable[Task], last: Task) -> Task | None:

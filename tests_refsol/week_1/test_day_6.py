@@ -7,7 +7,9 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from course.case import case, error_of
+from course.compare import parting
 from course.paths import MODELS
+from course.suspects import named
 from course.toy_tokenizer import byte_level, cut, spaced
 
 TEXTS = [
@@ -24,11 +26,12 @@ BROKEN = [b"\xff", b"\xc3", b"\xe4\xbd", b"\xf0\x9f\xa6", b"\x80\x80", b"\xed\xa
 
 
 def explain(got: object, want: object, suspects: dict[str, object], what: str) -> None:
-    """Raise AssertionError unless `got` equals `want`; a suspect that equals `got` is named."""
+    """Raise AssertionError unless `got` equals `want`; the suspects that equal `got` are named."""
     if got == want:
         return
-    likely = [f"\n  likely mistake: {text}" for text, value in suspects.items() if value == got]
-    raise AssertionError(f"{what}\n  expected  {want!r}\n  got       {got!r}" + "".join(likely[:1]))
+    lines = [what, f"  expected  {want!r}", f"  got       {got!r}{parting(got, want)}"]
+    lines.append(named(text for text, value in suspects.items() if value == got))
+    raise AssertionError("\n".join(filter(None, lines)))
 
 
 def refused(got: dict[str, object], words: str, what: str) -> None:
@@ -94,6 +97,25 @@ def run(solution, inputs, prompt=None, **options) -> dict[str, object]:
     return {"tokens": tokens, "reason": reason, "calls": model.calls}
 
 
+def wrong_outputs(table: mx.array, prompt: list[int], count: int) -> dict[str, list[int]]:
+    """The tokens of well-known wrong loops, by the mistake."""
+    want = continued(table, prompt, count)
+
+    def shown(part):
+        return continued(table, prompt, count, part)
+
+    return {
+        "the logits of the first position were used, not of the last": shown(lambda tokens: tokens[:1]),
+        "only the newest token was shown to the model, which keeps nothing": shown(
+            lambda tokens: tokens if len(tokens) == len(prompt) else tokens[-1:]
+        ),
+        "the model was always shown the prompt alone": shown(lambda tokens: tokens[: len(prompt)]),
+        "one token too few": want[:-1],
+        "one token too many": continued(table, prompt, count + 1),
+        "the prompt was yielded too": prompt + want,
+    }
+
+
 @case(
     task=1,
     params=[
@@ -107,28 +129,21 @@ class FollowsTheModel:
     """Each token is the choice for the last position of prompt and output so far; the rest is up to `max_tokens`."""
 
     def inputs(rng, length, count, dtype=mx.float32):
-        return {"table": table_of(rng, dtype=dtype), "prompt": prompt_of(rng, length), "count": count}
+        while True:
+            table, prompt = table_of(rng, dtype=dtype), prompt_of(rng, length)
+            want = tuple(continued(table, prompt, count))
+            outputs = [tuple(output) for output in wrong_outputs(table, prompt, count).values()]
+            wrong = [output for output in outputs if output != want]
+            # The first position of a prompt of one token is the whole prompt. Other mistakes can be told apart.
+            if len(wrong) >= 4 and len(set(wrong)) == len(wrong) - (length == 1):
+                return {"table": table, "prompt": prompt, "count": count}
 
     def observe(solution, inputs):
         return run(solution, inputs, max_tokens=inputs["count"])
 
     def verify(inputs, got):
-        table, prompt, count = inputs["table"], inputs["prompt"], inputs["count"]
-
-        def shown(part):
-            return continued(table, prompt, count, part)
-
-        want = continued(table, prompt, count)
-        suspects = {
-            "the logits of the first position were used, not of the last": shown(lambda tokens: tokens[:1]),
-            "only the newest token was shown to the model, which keeps nothing": shown(
-                lambda tokens: tokens if len(tokens) == len(prompt) else tokens[-1:]
-            ),
-            "the model was always shown the prompt alone": shown(lambda tokens: tokens[: len(prompt)]),
-            "one token too few": want[:-1],
-            "one token too many": continued(table, prompt, count + 1),
-            "the prompt was yielded too": prompt + want,
-        }
+        request = inputs["table"], inputs["prompt"], inputs["count"]
+        want, suspects = continued(*request), wrong_outputs(*request)
         explain(got["tokens"], want, suspects, "the tokens generated")
         assert all(type(token) is int for token in got["tokens"]), "tokens should be Python integers"
         explain(got["reason"], "length", {}, "the finish reason after max_tokens tokens is 'length'")
@@ -577,9 +592,11 @@ class EarlierThoughtsAreNotShownAgain:
         raw = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in messages) + "<|im_start|>assistant\n"
         first = [(r, t.partition("</think>")[2].lstrip("\n") if "</think>" in t else t) for r, t in messages]
         shown = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in first) + "<|im_start|>assistant\n"
+        stripped = [(r, t.rpartition("</think>")[2].strip() if "</think>" in t else t) for r, t in messages]
         suspects = {
             "the thoughts of earlier replies are shown again": raw,
             "cut at the first </think>, not at the last": shown,
+            "the whole reply was stripped, not only the newlines in front": by_template(stripped),
         }
         check_chat(inputs, got, **suspects)
 

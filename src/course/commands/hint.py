@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     level = args.level or next_level(task)
     remember(task, level)
     following = f"{command(task)} --level {level + 1}" if args.level else command(task)
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(
         Panel(
             Text(task.hints[level - 1].strip()),

@@ -9,7 +9,16 @@ from course.paths import ROOT, SRC
 
 HELP = "grade your solution: --week 1 --day 2 --task 3 (everything after -- goes to pytest)"
 _USAGE = "pdm run test --week N [--day D] [--task T]"
-_QUIET = ("-qq", "--no-header", "--tb=no", "-rN", "-o", "console_output_style=classic", "--import-mode=importlib")
+_QUIET = (
+    "-qq",
+    "--no-header",
+    "--tb=no",
+    "-rN",
+    "--disable-warnings",
+    "-o",
+    "console_output_style=classic",
+    "--import-mode=importlib",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
