@@ -166,6 +166,25 @@ class SoftmaxOfAVocabulary:
         close(got, exact_softmax(f64(x)), tol=2e-2, dtype=mx.float16, suspects=suspects, what="softmax(x)")
 
 
+@case(task=1, params=[{"visible": 257}, {"visible": 1028}, {"visible": 131_584}])
+class SoftmaxSumsInFloat32:
+    """n equal bfloat16 scores get the weight 1 / n, also where bfloat16 cannot hold the number n."""
+
+    def inputs(rng, visible):
+        x = np.full(visible + int(rng.integers(visible // 4)), rng.uniform(-9, 9))
+        x[rng.permutation(x.size)[visible:]] = -np.inf
+        return mx.array(x.astype(np.float32)).astype(mx.bfloat16)
+
+    def observe(solution, x):
+        return solution.module("model.basics").softmax(x)
+
+    def verify(x, got):
+        want = exact_softmax(f64(x))
+        rounded = mx.array(1 / want.max()).astype(mx.bfloat16).item()
+        suspects = {"the sum was rounded to bfloat16, which has 8 bits: take it in float32": (want > 0) / rounded}
+        close(got, want, tol=2e-3, dtype=mx.bfloat16, suspects=suspects, what="softmax(x)")
+
+
 @case(task=1)
 class SoftmaxLeavesItsArgumentAlone:
     """The caller's array is the same after the call as before it."""
@@ -474,8 +493,14 @@ def layer_suspects(inputs, mask=None) -> dict[str, object]:
         "the heads were joined by a reshape alone: swap H and L back first": lambda: multi_head(
             *exact, H, mask, join=join_unswapped
         ),
+        "the heads were split and joined by a reshape alone: it does not swap H and L": lambda: multi_head(
+            *exact, H, mask, split=split_unswapped, join=join_unswapped
+        ),
         "the heads are interleaved: head h owns D neighbouring columns": lambda: multi_head(
             *exact, H, mask, split=split_interleaved
+        ),
+        "the heads are interleaved on both ways: head h owns D neighbouring columns": lambda: multi_head(
+            *exact, H, mask, split=split_interleaved, join=join_interleaved
         ),
         "the heads were joined interleaved: head h owns D neighbouring columns": lambda: multi_head(
             *exact, H, mask, join=join_interleaved

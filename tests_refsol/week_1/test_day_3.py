@@ -67,6 +67,11 @@ def likely_mistakes(q, k, v, scale=None, mask=None):
     if mask is not None:
         suspects["the mask was ignored"] = lambda: attention64(q, k, v, scale)
         suspects["the mask's heads were dealt out in another order than the query heads"] = shuffled_mask
+        suspects["rows with any hidden key became zeros, not only those that see nothing"] = lambda: np.where(
+            np.isinf(np.broadcast_to(wide(mask), (*q.shape[:-1], S))).any(-1, keepdims=True),
+            0.0,
+            attention64(q, k, v, scale, mask),
+        )
         suspects["the mask was multiplied by the scale too"] = lambda: attention64(
             q, k, v, scale, wide(mask) * (scale or D**-0.5)
         )
@@ -110,6 +115,9 @@ def wrong_masks(L, S):
         product = ~seen * -np.inf
     return {
         "the queries stand at the first L positions instead of the last": additive(np.tri(L, S, 0, dtype=bool)),
+        "the triangle was shifted by L - S; the queries stand at the end, so by S - L": additive(
+            np.tri(L, S, L - S, dtype=bool)
+        ),
         "a query does not see its own position": additive(np.tri(L, S, S - L - 1, dtype=bool)),
         "a query sees one key of the future": additive(np.tri(L, S, S - L + 1, dtype=bool)),
         "0 and -inf are swapped": additive(~seen),
@@ -174,7 +182,9 @@ class CausalMaskActsLikeMlxCausal:
         want = mx.fast.scaled_dot_product_attention(**inputs, scale=8**-0.5, mask="causal")
         got = attention64(**inputs, mask=mask)
         L, S = inputs["q"].shape[-2], inputs["k"].shape[-2]
-        suspects = {text: attention64(**inputs, mask=wrong) for text, wrong in wrong_masks(L, S).items()}
+        suspects = {
+            text: lambda wrong=wrong: attention64(**inputs, mask=wrong) for text, wrong in wrong_masks(L, S).items()
+        }
         close(got, want, tol=1e-5, suspects=suspects, what="attention with this mask")
 
 
@@ -322,6 +332,25 @@ class HiddenRowsGiveZeros:
         dtype = inputs["q"].dtype
         close(values, want, tol=loosest(inputs), dtype=dtype, suspects=suspects)
         close(wide(values)[hidden], np.zeros(hidden.sum()), tol=0.0, what="rows that see nothing")
+
+
+@case(task=2, params=[{"name": name, "masked": masked} for name in "qv" for masked in (0, 1)])
+class NaNsAreNotHidden:
+    """A NaN in a query or in a value that is seen comes out as NaN: only rows that see nothing are cleared."""
+
+    def inputs(rng, name, masked):
+        inputs = qkv(rng, (2,), 4, 2, 3, 5, 8, 6)
+        numbers = np.array(inputs[name])
+        numbers[tuple(int(rng.integers(size)) for size in (*numbers.shape[:2], 1, numbers.shape[3]))] = np.nan
+        mask = mx.array(additive(visible(3, 5))).astype(mx.float32)
+        return inputs | {name: mx.array(numbers)} | ({"mask": mask} if masked else {})
+
+    observe = grouped
+
+    def verify(inputs, values):
+        want = attention64(**inputs)
+        suspects = {"a NaN was turned into zeros, which hides the mistake that made it": np.nan_to_num(want)}
+        close(values, want, tol=1e-5, dtype=mx.float32, suspects=suspects)
 
 
 @case(task=2, params=[{"value": -60.0}, {"value": -1000.0}, {"value": 500.0}])
