@@ -468,29 +468,33 @@ class RopeRefusesPositionsOutsideTheTable:
         {"stop": 9},
         {"stop": 6},
         {"stop": 2},
+        {"stop": 7, "step": 2},
+        {"stop": 12, "step": 2},
+        {"step": 1},
         {"offset": [1]},
         {"offset": [1, 2, 3]},
         {"offset": [4], "as_array": True},
     ],
 )
 class RopeRefusesTheWrongNumberOfPositions:
-    """A slice that does not hold L positions, or another number of offsets than rows, is a ValueError."""
+    """A slice that does not spell out L positions, or another number of offsets than rows, is a ValueError."""
 
-    def inputs(rng, stop=None, offset=None, as_array=False):
-        offset = mx.array(offset) if as_array else offset
-        return settings(8) | {"x": normal(rng, (2, 3, 5, 8)), "stop": stop, "offset": offset}
+    def inputs(rng, stop=None, step=None, offset=None, as_array=False):
+        positions = {"stop": stop, "step": step, "offset": mx.array(offset) if as_array else offset}
+        return settings(8) | {"x": normal(rng, (2, 3, 5, 8))} | positions
 
     def observe(solution, inputs):
-        stop = inputs["stop"]
-        offset = inputs["offset"] if stop is None else slice(2, stop)
+        stop, step, offset = (inputs[name] for name in ("stop", "step", "offset"))
+        offset = slice(2, stop, step) if offset is None else offset
         rope = rope_of(solution, inputs)
         return [error_of(lambda: rope(inputs["x"], offset)), rope(inputs["x"], 2)]
 
     def verify(inputs, values):
-        stop, offset = inputs["stop"], inputs["offset"]
-        if stop is None:
+        stop, step, offset = (inputs[name] for name in ("stop", "step", "offset"))
+        if offset is not None:
             what, names = f"{len(np.array(offset))} offsets for 2 rows", {2, len(np.array(offset))}
         else:
-            what, names = f"slice(2, {stop}) for 5 tokens", {2, 5, stop, stop - 2}
+            given = slice(2, stop, step) if step else f"slice(2, {stop})"
+            what, names = f"{given} for 5 tokens", {2, 5} | ({stop, stop - 2} if stop else set())
         refused(values[0], what, names)
         close(values[1], rope(f64(inputs["x"]), 2, 10_000.0, False), what="rope(x, offset=2)")

@@ -85,6 +85,15 @@ SOFTMAX = [
         killer="SoftmaxOfAVocabulary",
     ),
     Mutant(
+        name="narrow-bfloat16-sum",
+        task=1,
+        file=BASICS,
+        old="x.astype(mx.float32)",
+        new="x.astype(mx.float32) if x.dtype == mx.float16 else x",
+        message="the sum was rounded to bfloat16",
+        killer="SoftmaxSumsInFloat32",
+    ),
+    Mutant(
         name="in-place-maximum",
         task=1,
         file=BASICS,

@@ -218,6 +218,15 @@ _GROUPED = [
         killer="FiniteMasksHideNothing",
     ),
     Mutant(
+        name="grouped-nan-cleared",
+        task=2,
+        file=FILE,
+        old="return mx.flatten(grouped, -4, -3)",
+        new="return mx.flatten(mx.where(mx.isnan(grouped), mx.zeros_like(grouped), grouped), -4, -3)",
+        message="a NaN was turned into zeros",
+        killer="NaNsAreNotHidden",
+    ),
+    Mutant(
         name="grouped-uneven-accepted",
         task=2,
         file=FILE,
