@@ -34,6 +34,8 @@ MQA = {"hidden": 20, "heads": 5, "kv_heads": 1, "head_dim": 6, "intermediate": 1
 MHA = {"hidden": 12, "heads": 3, "kv_heads": 3, "head_dim": 4, "intermediate": 18, "vocab": 12}  # H * D = E = V
 WIDE = {"hidden": 10, "heads": 6, "kv_heads": 3, "head_dim": 12, "intermediate": 9, "vocab": 23}
 
+EMPTY_IS_NO_CACHE = "an empty cache was taken for no cache: it can be false, so ask `cache is not None`"
+
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: mx.Dtype = mx.float32) -> mx.array:
     return mx.array(rng.standard_normal(shape).astype(np.float32)).astype(dtype)
@@ -313,7 +315,7 @@ class AttendSeesTheCache:
         assert got["given"], (
             "the cache was not updated with the new keys and values"
             if inputs["old"]
-            else "an empty cache was taken for no cache: it can be false, so ask `cache is not None`"
+            else EMPTY_IS_NO_CACHE
         )
         assert len(got["given"]) == 1, f"the cache was updated {len(got['given'])} times in one call: once is right"
         for name, x in zip("kv", got["given"][0], strict=True):
@@ -619,7 +621,7 @@ class CachedChunksEqualTheWhole:
         lengths = [tokens.shape[1]] * inputs["sizes"]["layers"]
         assert got["lengths"] == lengths, (
             f"the caches of the layers should hold {lengths} positions, they hold {got['lengths']}: "
-            "each layer has its own"
+            + ("each layer has its own" if any(got["lengths"]) else EMPTY_IS_NO_CACHE)
         )
         mistakes = {
             "the first token of each chunk was placed at 0: it stands at cache.offset": forgetful(chunks, True),
@@ -786,19 +788,22 @@ class ConfigIsRead:
         check_config(got, inputs["sizes"])
 
 
-@case(task=4, params=[{"key": key} for key in ("head_dim", "tie_word_embeddings", "both", "rope_scaling")])
+@case(task=4, params=[{"key": key} for key in ("head_dim", "null", "tie_word_embeddings", "both", "rope_scaling")])
 class ConfigHasDefaults:
-    """Without head_dim it is hidden_size / num_attention_heads; without tie_word_embeddings they are not tied."""
+    """Without head_dim, or with null, it is hidden_size / num_attention_heads; by default embeddings are not tied."""
 
     def inputs(rng, key):
         sizes = random_sizes(rng) | {"tied": True}
 
         def change(raw):
+            if key == "null":
+                raw["head_dim"] = None
+                return
             for name in ("head_dim", "tie_word_embeddings") if key == "both" else (key,):
                 raw.pop(name)
 
         text = config_text(sizes, change)
-        if key in ("head_dim", "both"):
+        if key in ("head_dim", "null", "both"):
             sizes["head_dim"] = sizes["hidden"] // sizes["heads"]
         if key in ("tie_word_embeddings", "both"):
             sizes["tied"] = False
@@ -1025,6 +1030,30 @@ class PackedWeightsAreUnpacked:
         for name, w in want.items():
             dtype = FLOATS[inputs["dtype"]] if inputs["dtype"] else inputs["weights"][name].dtype
             close(got[name], w, tol=STEP[inputs["weights"][name].dtype], dtype=dtype, what=name)
+
+
+ONCE = {mx.float16: 6e-4, mx.bfloat16: 5e-3}  # a single rounding
+
+
+@case(task=4, params=[{"group_size": n, "dtype": d} for n in (32, 64) for d in ("float16", "bfloat16")])
+class UnpackedWeightsAreRoundedOnce:
+    """Packed weights are unpacked first and then converted: rounded scales would blur the small values."""
+
+    def inputs(rng, group_size, dtype):
+        inputs = model_inputs(rng, PACKABLE)
+        tensors = packed(inputs["weights"], group_size, 8)
+        files = {"files": files_of(tensors), "dtype": dtype, "quantization": [group_size, 8]}
+        return inputs | files | {"tensors": tensors}
+
+    observe = load_weights
+
+    def verify(inputs, got):
+        want, dtype = unpacked(inputs["tensors"], 8), FLOATS[inputs["dtype"]]
+        same_names(got, want)
+        for name, w in want.items():
+            small = np.abs(w) < np.abs(w).max() / 16
+            what = f"{name}: values near 0 (were scales and biases converted before they were used?)"
+            close(wide(got[name])[small], w[small], tol=ONCE[dtype], what=what)
 
 
 def change_name(tensors: dict, old: str, new: str) -> dict:
