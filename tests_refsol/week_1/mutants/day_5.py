@@ -297,6 +297,13 @@ _CONFIG = [
         "head_dim should be",
         "ConfigIsRead",
     ),
+    loader(
+        "head-dim-null",
+        HEAD_DIM,
+        'raw.get("head_dim", raw["hidden_size"] // raw["num_attention_heads"])',
+        "head_dim should be",
+        "ConfigHasDefaults",
+    ),
     loader("head-dim-required", HEAD_DIM, 'raw["head_dim"]', "has no key 'head_dim'", "ConfigHasDefaults"),
     loader(
         "theta-at-top-only",
@@ -436,6 +443,14 @@ _WEIGHTS = [
         "packing.group_size, 4)",
         "cannot be dequantised",
         "PackedWeightsAreUnpacked",
+    ),
+    loader(
+        "scales-converted-first",
+        "weights = _dequantize(stored, config.quantization)",
+        'stored = {n: w.astype(dtype) if dtype and n[-1] == "s" else w for n, w in stored.items()}  # scales, biases\n'
+        "    weights = _dequantize(stored, config.quantization)",
+        "were scales and biases converted before they were used?",
+        "UnpackedWeightsAreRoundedOnce",
     ),
     loader(
         "memory-of-the-files",
