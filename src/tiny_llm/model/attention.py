@@ -64,7 +64,8 @@ def grouped_attention(
 
     q: (..., H, L, D). k: (..., H_kv, S, D). v: (..., H_kv, S, D_v). G = H / H_kv: 1 is multi-head, H is multi-query.
     scale: None means 1 / sqrt(D). mask: added to the scores, broadcastable to (..., H, L, S).
-    Returns (..., H, L, D_v) in the dtype of `q`. A query whose whole mask row is -inf gets zeros.
+    Returns (..., H, L, D_v) in the dtype of `q`. A query whose whole mask row is -inf gets zeros; NaNs elsewhere
+    stay.
     Raises ValueError where H is not a multiple of H_kv.
     """
     raise NotImplementedError(

@@ -17,9 +17,9 @@ FLOATS = (mx.float32, mx.float16, mx.bfloat16)
 def load_config(folder: Path) -> ModelConfig:
     """Read `config.json`.
 
-    `rope_theta` stands at the top level, or in `rope_parameters` (newer files); `head_dim` defaults to
-    hidden_size / num_attention_heads; `tie_word_embeddings` to False; `quantization` (or `quantization_config`) is
-    MLX's {group_size, bits}.
+    `rope_theta` stands at the top level, or in `rope_parameters` (newer files); `head_dim`, absent or null,
+    defaults to hidden_size / num_attention_heads; `tie_word_embeddings` to False; `quantization` (or
+    `quantization_config`) is MLX's {group_size, bits}.
     Raises FileNotFoundError without the file; ValueError for a file that is not JSON, and, naming key and value, for a
     `model_type` other than qwen3, a missing key, scaled RoPE (a `rope_type`, or `type` in older files, other than
     default), `attention_bias`, or quantisation other than MLX's affine 4 or 8 bits in groups of 32, 64 or 128.
@@ -33,7 +33,8 @@ def load_weights(
     """Read every tensor of the checkpoint, dequantise what is packed, and check that nothing is missing or odd.
 
     Reads `model.safetensors`, or the files named in `model.safetensors.index.json`.
-    dtype: convert to it; None keeps what is stored (dequantised weights take the dtype of their scales).
+    dtype: convert to it, after dequantising; None keeps what is stored (dequantised weights take the dtype of their
+    scales).
     memory_limit: bytes that the weights returned may take, None for any number.
     Returns the tensors of `expected_shapes(config)`, under the same names.
     Raises ValueError, naming the tensor, for missing, unexpected, wrongly shaped or non-float tensors and damaged

@@ -50,9 +50,9 @@ class RoPE:
 
         x: (B, ..., L, D). offset, one of
         - int n: every row holds positions n .. n + L - 1;
-        - slice(n, n + L): the same, spelled out; its length must be L;
+        - slice(n, n + L): the same, spelled out, with both ends and no step;
         - sequence or (B,) array of ints: row b holds positions offset[b] .. offset[b] + L - 1.
         Returns the shape and dtype of `x`.
-        Raises ValueError for a position outside the table, a slice of another length, or another number of rows.
+        Raises ValueError for a position outside the table, any other slice, or another number of rows.
         """
         raise NotImplementedError("Week 1 Day 2 Task 3: RoPE.__call__ - see book/src/week1-02-positions.md#task-3")
