@@ -189,6 +189,7 @@ def check_penalty(inputs: dict[str, object], got: mx.array) -> None:
     suspects |= {
         "all tokens were penalised, not only those of the history": penalised(x, every, penalties),
         "only the last token of the history was penalised": penalised(x, [h[-1:] for h in history], penalties),
+        "only the last 64 tokens of the history were penalised": penalised(x, [h[-64:] for h in history], penalties),
         "every row got the penalty of the first row": penalised(x, history, [penalties[0]] * len(x)),
         "every row got the history of the first row": penalised(x, [history[0]] * len(x), penalties),
         "every row got the history of all rows": penalised(x, [list(chain(*history))] * len(x), penalties),
@@ -204,15 +205,16 @@ def check_penalty(inputs: dict[str, object], got: mx.array) -> None:
         {"rows": 1, "penalty": 0.7},
         {"rows": 3},
         {"rows": 4, "vocabulary": 101},
+        {"rows": 2, "vocabulary": 3000, "length": 1500},
         *({"rows": 2, "dtype": dtype} for dtype in LOW),
     ],
 )
 class PenaltyMatchesFloat64:
     """A seen token's logit is divided by the penalty where positive and multiplied where negative, once."""
 
-    def inputs(rng, rows, vocabulary=13, penalty=1.3, dtype=mx.float32):
+    def inputs(rng, rows, vocabulary=13, penalty=1.3, dtype=mx.float32, length=5):
         logits = normal(rng, (rows, vocabulary), dtype)
-        history = history_of(rng, rows, vocabulary, 5)
+        history = history_of(rng, rows, vocabulary, length)
         return {"logits": logits, "history": history, "penalties": [penalty] * rows}
 
     observe = penalise
@@ -233,6 +235,26 @@ class EachRowHasItsOwnPenalty:
 
     def verify(inputs, got):
         check_penalty(inputs, got)
+
+
+@case(task=2, params=[{"penalty": 1.00045, "dtype": mx.float16}, {"penalty": 1.0035, "dtype": mx.bfloat16}])
+class SmallPenaltiesCount:
+    """A penalty near 1 acts on float16 and bfloat16 logits, too: only the result is rounded to their dtype."""
+
+    def inputs(rng, penalty, dtype):
+        sizes = rng.uniform(1.4, 1.9, (2, 40)) * rng.choice([-1, 1], (2, 40))
+        logits = mx.array(sizes.astype(np.float32)).astype(dtype)
+        return {"logits": logits, "history": [list(range(40)), list(range(0, 40, 2))], "penalties": [penalty] * 2}
+
+    observe = penalise
+
+    def verify(inputs, got):
+        x, history = f64(inputs["logits"]), inputs["history"]
+        want = penalised(x, history, inputs["penalties"])
+        half_a_step = {mx.float16: 2**-11, mx.bfloat16: 2**-8}[inputs["logits"].dtype]
+        suspects = {"the penalty was rounded to the dtype of the logits, where it is 1": x}
+        tol = 1.02 * half_a_step / np.abs(want).max()
+        close(got, want, tol=tol, dtype=inputs["logits"].dtype, suspects=suspects, what="the penalised logits")
 
 
 @case(task=2, params=[{"dtype": dtype} for dtype in (mx.float32, *LOW)])
@@ -321,6 +343,9 @@ MISTAKES = {
     "top-p came before top-k, so it added up tokens that are hidden": lambda x, row: filtered(x, row, "tpkm"),
     "min-p came before top-p": lambda x, row: filtered(x, row, "tkmp"),
     "temperature was ignored": lambda x, row: filtered(x, row, "kpm"),
+    "a temperature below 0.1 was raised to 0.1": (
+        lambda x, row: filtered(x, {**row, "temperature": max(row["temperature"], 0.1) if row["temperature"] else 0})
+    ),
     "the logits were multiplied by the temperature": (
         lambda x, row: filtered(x, {**row, "temperature": 1 / (row["temperature"] or 1)})
     ),
@@ -394,13 +419,15 @@ class OffMeansOff:
         check_filter(inputs, got)
 
 
-@case(task=3, params=[{"dtype": dtype} for dtype in (mx.float32, *LOW)])
+@case(
+    task=3,
+    params=[{"dtype": dtype} for dtype in (mx.float32, *LOW)] + [{"temperatures": (0.05, 0.03, 0.02, 0.01)}],
+)
 class TemperatureDividesTheLogits:
-    """Each row's logits are divided by its temperature, in float32."""
+    """Each row's logits are divided by its temperature, in float32, however low it is."""
 
-    def inputs(rng, dtype):
-        rows = [{"temperature": t} for t in (0.1, 0.7, 1.0, 2.5)]
-        return batch(normal(rng, (4, 40), dtype, 4.0), rows)
+    def inputs(rng, dtype=mx.float32, temperatures=(0.1, 0.7, 1.0, 2.5)):
+        return batch(normal(rng, (4, 40), dtype, 4.0), [{"temperature": t} for t in temperatures])
 
     observe = run_filter
 
@@ -586,7 +613,7 @@ class MaskedTokensAreNeverLetIn:
         check_filter(inputs, got)
 
 
-FALSE_ALARM = 1e-8  # for each comparison; a run makes ten
+FALSE_ALARM = 1e-8  # for each comparison; a run makes twelve
 
 
 @cache
@@ -740,6 +767,35 @@ class DrawsFollowTheFilteredDistribution:
             x, history = f64(inputs["logits"])[i], inputs["history"][i]
             likely = wrong_distributions(x, row, history)
             check_draws(draws[:, i :: len(ROWS)].ravel(), distribution(x, row, history), likely, f"row {i} with {row}")
+
+
+SHARP = {"temperature": 0.8, "repetition_penalty": 1.5}
+
+
+@case(task=4, timeout=30.0)
+class SharesAreRightToAFewPercent:
+    """Over 10,000 draws a likely token and 99 unlikely ones get just the shares that temperature and penalty give."""
+
+    def inputs(rng):
+        wanted = np.log(99) * (np.arange(100) < 1) + rng.uniform(-0.5, 0.5, 100)
+        # All logits are negative and seen: the penalty multiplies them, the temperature divides them.
+        logits = (rng.permutation(wanted) - 6) * SHARP["temperature"] / SHARP["repetition_penalty"]
+        rows = [{**SHARP, "seed": seed} for seed in seeds_of(rng, 1000)]
+        history = [list(range(100))] * len(rows)
+        logits = mx.repeat(mx.array(logits.astype(np.float32))[None], len(rows), axis=0)
+        return {"logits": logits, "params": rows, "history": history}
+
+    def observe(solution, inputs):
+        return sampled(solution, inputs, 10)
+
+    def verify(inputs, draws):
+        want = distribution(f64(inputs["logits"])[0], SHARP, list(range(100)))
+        best = int(np.argmax(want))
+        chosen, due = (draws == best).astype(int).ravel(), want[best]
+        fault = "too seldom: logits too close together" if chosen.mean() < due else "too often: logits too far apart"
+        only = {"unlikely tokens are never drawn": np.array([0.0, 1.0])}
+        check_draws(chosen, np.array([1 - due, due]), only, f"the best token comes {fault}; others and the best")
+        check_draws(draws.ravel(), want, {}, "tokens of 1,000 rows in 10 steps")
 
 
 @case(task=4, timeout=30.0)

@@ -54,7 +54,7 @@ def apply_repetition_penalty(
 
     logits: (B, V). history: the tokens of each row, prompt and output; how often one occurs does not matter.
     penalties: one per row. A seen token's logit is divided by the penalty where positive, multiplied where negative.
-    Returns (B, V) in the dtype of `logits`.
+    Computed in float32, so that a penalty near 1 is not lost; returns (B, V) in the dtype of `logits`.
     """
     raise NotImplementedError(
         "Week 1 Day 7 Task 2: apply_repetition_penalty - see book/src/week1-07-sampling.md#task-2"

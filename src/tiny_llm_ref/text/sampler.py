@@ -58,7 +58,7 @@ def apply_repetition_penalty(
 
     logits: (B, V). history: the tokens of each row, prompt and output; how often one occurs does not matter.
     penalties: one per row. A seen token's logit is divided by the penalty where positive, multiplied where negative.
-    Returns (B, V) in the dtype of `logits`.
+    Computed in float32, so that a penalty near 1 is not lost; returns (B, V) in the dtype of `logits`.
     """
     seen = np.zeros(logits.shape, dtype=bool)
     for row, tokens in enumerate(history):

@@ -152,6 +152,22 @@ PENALTY = [
         "mx.where(mx.array(seen), penalised, logits).astype(logits.dtype)",
         "mx.where(mx.array(seen), penalised, logits)",
     ),
+    mutant(
+        2,
+        "short-memory",
+        "PenaltyMatchesFloat64",
+        "only the last 64 tokens of the history were penalised",
+        "seen[row, list(tokens)] = True",
+        "seen[row, list(tokens)[-64:]] = True",
+    ),
+    mutant(
+        2,
+        "narrow-penalty",
+        "SmallPenaltiesCount",
+        "the penalty was rounded to the dtype of the logits",
+        "mx.array(penalties, dtype=mx.float32)[:, None]",
+        "mx.array(penalties, dtype=logits.dtype)[:, None]",
+    ),
 ]
 
 FILTERS = [
@@ -281,6 +297,14 @@ FILTERS = [
         "scaled = logits.astype(mx.float32) / mx.where(is_greedy, 1.0, temperature)",
         "scaled = (logits / mx.where(is_greedy, 1.0, temperature).astype(logits.dtype)).astype(mx.float32)",
     ),
+    mutant(
+        3,
+        "temperature-raised",
+        "TemperatureDividesTheLogits",
+        "a temperature below 0.1 was raised to 0.1",
+        "/ mx.where(is_greedy, 1.0, temperature)",
+        "/ mx.where(is_greedy, 1.0, mx.maximum(temperature, 0.1))",
+    ),
 ]
 
 DRAWS = [
@@ -406,6 +430,46 @@ DRAWS = [
         + _PENALTY
         + "        greedy = mx.array([p.temperature == 0 for p in self.params])[:, None]\n"
         "        logits = mx.where(greedy, raw, logits)\n",
+    ),
+    mutant(
+        4,
+        "slightly-flat",
+        "SharesAreRightToAFewPercent",
+        "the best token comes too seldom",
+        "mx.random.categorical(logits, key=key)",
+        "mx.random.categorical(logits * 0.9, key=key)",
+    ),
+    mutant(
+        4,
+        "slightly-sharp",
+        "SharesAreRightToAFewPercent",
+        "the best token comes too often",
+        "mx.random.categorical(logits, key=key)",
+        "mx.random.categorical(logits * 1.1, key=key)",
+    ),
+    mutant(
+        4,
+        "temperature-a-little-high",
+        "SharesAreRightToAFewPercent",
+        "the best token comes too seldom",
+        "[p.temperature for p in self.params]",
+        "[p.temperature * 1.05 for p in self.params]",
+    ),
+    mutant(
+        4,
+        "unlikely-never",
+        "SharesAreRightToAFewPercent",
+        "unlikely tokens are never drawn",
+        "mx.random.categorical(logits, key=key)",
+        "mx.random.categorical(mx.where(softmax(logits) < 0.02, -mx.inf, logits), key=key)",
+    ),
+    mutant(
+        4,
+        "penalty-power",
+        "SharesAreRightToAFewPercent",
+        "the best token comes too often",
+        "[p.repetition_penalty for p in self.params]",
+        "[p.repetition_penalty**1.2 for p in self.params]",
     ),
 ]
 
