@@ -13,7 +13,7 @@ from course.paths import MODELS
 from tiny_llm_ref.model.checkpoint import load_model
 from tiny_llm_ref.text.sampler import filter_logits, log_probabilities
 
-PROMPT = "Once upon a time there was a"
+PROMPT = "There was once a curious"
 SHOWN = 12
 SETTINGS = (  # title, temperature, top-k, top-p, min-p
     ("as the model gives it", 1.0, 0, 1.0, 0.0),
