@@ -62,18 +62,6 @@ def leaves():
     import sys
     sys.exit(0)
 
-def loops():
-    while True:
-        pass
-
-def loops_and_swallows():
-    while True:
-        try:
-            while True:
-                pass
-        except BaseException:
-            pass
-
 def recurses():
     return recurses()
 
@@ -95,6 +83,21 @@ def forbidden():
 
 def nans():
     return mx.array([1.0, float("nan")])
+
+def loops():
+    while True:
+        pass
+
+def loops_and_swallows():
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+
+def after_two_loops():
+    return 1
 """
 
 _TESTS = '''
@@ -254,6 +257,14 @@ def test_other_ends_are_failures_told_by_the_learners_own_lines(graded: Graded, 
     assert "src/course" not in result.text
     assert "Traceback" not in result.text
     assert len(result.text.splitlines()) < 12
+
+
+def test_after_two_timeouts_the_rest_of_the_task_is_not_run(graded: Graded):
+    result = graded.of("after_two_loops")
+    assert result.kind == "not run"
+    assert "not run, because 2 cases of this task have exceeded their time limit already" in result.text
+    assert "1 more were not run, because of the time limit" in graded.report.output
+    assert graded.results["PropertyOfCode[3]"].kind == "passed"  # of another task, with one timeout
 
 
 def test_what_the_code_printed_is_kept(graded: Graded):
@@ -423,6 +434,17 @@ def test_failed_assertion_shows_its_own_words_alone(small_course: "SmallCourse")
         report = run(small_course, day1=good(1).replace("same(value, x)", line).replace("return 1", "return [1]"))
         texts.append(report.results[0].text.splitlines()[3:])
     assert texts == [["one is wrong"], ["no list"], ["assert not [1]"]]
+
+
+def test_only_the_end_of_a_long_output_is_shown(small_course: "SmallCourse"):
+    wrong = good(1, 2).replace("return x", "print('first'); print('x' * 10**6); print('y\\n' * 500 + 'last'); return 2")
+    report = run(small_course, day1=wrong)
+    assert len(report.output) < 4000
+    assert "last" in report.output
+    assert "first\n" not in report.output
+    assert max(len(result.output) for result in report.results) <= 10_000
+    long = good(1, 2).replace("return x", "print('z' * 5000); return 2")
+    assert max(map(len, run(small_course, day1=long).output.splitlines())) < 300
 
 
 def test_colons_in_a_message_are_no_emoji(small_course: "SmallCourse"):

@@ -1,14 +1,21 @@
 """`pdm run test`: what it selects, what it refuses, and its exit status."""
 
 import os
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from terminal import Terminal
 
 from course import cli
 from course.commands import test as command
+from course.paths import SRC
+
+SILU = ("--week", "1", "--day", "4", "--task", "2")
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -46,15 +53,70 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, env=os.environ | environment, timeout=100)
 
 
+@pytest.fixture
+def learner(tmp_path: Path) -> Callable[[str], str]:
+    """A function that makes a `tiny_llm` whose silu runs `statement` first, and returns the folder to put in a path."""
+
+    def make(statement: str) -> str:
+        shutil.copytree(SRC / "tiny_llm_ref", tmp_path / "tiny_llm", ignore=shutil.ignore_patterns("__pycache__"))
+        file = tmp_path / "tiny_llm" / "model" / "mlp.py"
+        text, line = file.read_text(), "    return x * mx.sigmoid(x)\n"
+        assert text.count(line) == 1
+        file.write_text(text.replace(line, f"    {statement}\n{line}"))
+        return str(tmp_path)
+
+    return make
+
+
 def test_one_task_of_the_reference_passes_whatever_the_users_pytest_options_are():
-    done = run("--solution", "tiny_llm_ref", "--week", "1", "--day", "4", "--task", "2", PYTEST_ADDOPTS="-k nothing")
+    done = run("--solution", "tiny_llm_ref", *SILU, PYTEST_ADDOPTS="-k nothing")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split()[:4] == ["task", "state", "cases", "points"]
     assert "Week 1 Day 4 Task 2" in done.stdout
     assert "Week 1 Day 4 Task 1" not in done.stdout
+    assert done.stderr == ""
 
 
-def test_arguments_after_the_dashes_go_to_pytest_and_nothing_selected_fails():
-    done = run("--solution", "tiny_llm_ref", "--week", "1", "--day", "4", "--", "-k", "nothing_is_called_so")
+@pytest.mark.parametrize(
+    "options", [["-k", "nothing_is_called_so"], ["--collect-only", "-q"], ["--version"]], ids=lambda o: o[0]
+)
+def test_arguments_after_the_dashes_go_to_pytest_and_a_run_that_grades_nothing_fails(options: list[str]):
+    done = run("--solution", "tiny_llm_ref", *SILU, "--", *options)
     assert done.returncode == 5
-    assert "nothing was selected" in done.stderr
+    assert done.stderr.endswith("nothing was selected and run, so nothing was graded\n")
+
+
+@pytest.mark.parametrize(
+    ("statement", "end"),
+    [
+        ("__import__('os')._exit(0)", "exit status 0"),
+        ("__import__('os').kill(__import__('os').getpid(), 9)", "signal SIGKILL"),
+    ],
+)
+def test_code_that_ends_its_process_has_no_verdict(learner: Callable[[str], str], statement: str, end: str):
+    done = run(*SILU, PYTHONPATH=learner(statement))
+    assert done.returncode == 2
+    assert (
+        f"error: your code ended the whole run ({end}) in SiluMatchesFloat64[0] of Week 1 Day 4 Task 2" in done.stderr
+    )
+    assert done.stderr.count("\n") == 1
+
+
+def test_exit_status_is_what_the_session_said_not_what_the_process_ends_with(learner: Callable[[str], str]):
+    ends_well = "__import__('atexit').register(__import__('os')._exit, 0); x = x + 1"
+    done = run(*SILU, PYTHONPATH=learner(ends_well))
+    assert done.returncode == 1
+    assert "failing" in done.stdout
+
+
+def test_ctrl_c_ends_the_run_with_its_table_and_a_terminal_gets_colours(learner: Callable[[str], str]):
+    path = learner("print(mx.fast) or [0 for _ in iter(int, 1)]")
+    program = Terminal([sys.executable, "-m", "course", "test", *SILU], os.environ | {"PYTHONPATH": path})
+    try:
+        program.wait_for("Week 1 Day 4 Task 2: SiLU")
+        time.sleep(0.5)
+        program.type("\x03")
+        assert program.exit_status() == 2
+    finally:
+        program.close()
+    assert "Traceback" not in program.output

@@ -1,20 +1,24 @@
 """A graded case as a pytest item: it runs the experiment, judges it, and explains a failure."""
 
 import inspect
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from course.case import Case
-from course.curriculum import Curriculum, Day
+from course.curriculum import Curriculum, Day, Task
 from course.explain import explain
-from course.failure import Stopped
+from course.failure import Failure, Stopped
 from course.observer import Observer, make_observer
 from course.summary import Result
 
 CURRICULUM = pytest.StashKey[Curriculum]()
 OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
+TIMEOUTS = pytest.StashKey[Counter[Task]]()
+MOST_TIMEOUTS = 2  # of a task: an endless loop would else cost the time limit of every case, minutes in all
+_MOST_OUTPUT = 10_000
 
 
 class CaseItem(pytest.Item):
@@ -26,11 +30,18 @@ class CaseItem(pytest.Item):
         self.task = day.tasks[case.task - 1]
 
     def runtest(self) -> None:
+        if self.config.stash[TIMEOUTS][self.task] >= MOST_TIMEOUTS:
+            message = f"not run, because {MOST_TIMEOUTS} cases of this task have exceeded their time limit already"
+            raise Stopped(Failure("not run", message))
         observer = self._observer()
         observer.begin()
 
         def observe(inputs: object) -> object:
-            return observer.observe(self.case, inputs, self.day.forbidden)
+            try:
+                return observer.observe(self.case, inputs, self.day.forbidden)
+            except Stopped as stop:
+                self.config.stash[TIMEOUTS][self.task] += stop.failure.kind == "timeout"
+                raise
 
         inputs = self._inputs()
         if self.case.check:
@@ -65,8 +76,11 @@ class CaseItem(pytest.Item):
 
     def result(self, report: pytest.TestReport, error: BaseException | None) -> Result:
         """What the summary keeps of a finished run."""
-        stub = error.failure.stub if isinstance(error, Stopped) else None
-        if stub and stub.label == self.task.label:
+        failure = error.failure if isinstance(error, Stopped) else None
+        stub = failure.stub if failure else None
+        if failure and failure.kind == "not run":
+            kind = "not run"
+        elif stub and stub.label == self.task.label:
             kind = "todo"
         elif stub:
             kind = "blocked"
@@ -75,4 +89,4 @@ class CaseItem(pytest.Item):
         output = "".join(text for name, text in report.sections if name.startswith("Captured"))
         place = (self.day.week, self.day.day, self.case.task)
         by = stub.label if kind == "blocked" else ""
-        return Result(*place, self.name, kind, by, report.longreprtext, output)
+        return Result(*place, self.name, kind, by, report.longreprtext, output[-_MOST_OUTPUT:])

@@ -5,6 +5,7 @@ is `course.summary`."""
 
 import json
 import re
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,9 +16,10 @@ import course.route  # noqa: F401 - before anything imports mlx.core
 from course.case import Case
 from course.curriculum import Day, load
 from course.errors import CourseError
-from course.item import CURRICULUM, OBSERVERS, CaseItem
+from course.item import CURRICULUM, OBSERVERS, TIMEOUTS, CaseItem
 from course.paths import CURRICULUM as REGISTRY
 from course.summary import Result, Summary
+from course.verdict import Verdict
 
 _WEEK = re.compile(r"week_\d+")
 _TEST_FILE = re.compile(r"week_(\d+)/test_day_(\d+)\.py$")
@@ -31,13 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--task", type=int, help="only this task's cases")
     group.addoption("--case", help="only the case of this name")
     group.addoption("--results", type=Path, help="write the results of all cases to this JSON file")
+    group.addoption("--verdict", type=Path, help="note how far the run has come in this file (see course.verdict)")
     group.addoption("--seed-base", type=int, default=0, help="seed of the inputs")
     group.addoption("--isolate", action="store_true", help="run the code under test in a process of its own")
     group.addoption("--curriculum", type=Path, default=REGISTRY, help="folder of the registry")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[OBSERVERS] = {}
+    config.stash[OBSERVERS], config.stash[TIMEOUTS] = {}, Counter()
     config.stash[_SUMMARY] = Summary(config.getoption("solution"))
     config.pluginmanager.register(_Hooks(config.stash[_SUMMARY]), "course-summary")
 
@@ -103,7 +106,11 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     result = getattr(report, "course", None)
     if not result:
         return None
-    shown = {"todo": ("T", "TODO"), "blocked": ("B", f"blocked by {result['by']}")}.get(result["kind"])
+    shown = {
+        "todo": ("T", "TODO"),
+        "blocked": ("B", f"blocked by {result['by']}"),
+        "not run": ("N", "NOT RUN"),
+    }.get(result["kind"])
     if config.get_verbosity() < -1:
         shown = "", ""  # the summary has a line for each task; letters would be noise
     return (result["kind"], *shown) if shown else None
@@ -115,9 +122,14 @@ class _Hooks:
     def __init__(self, summary: Summary) -> None:
         self.summary = summary
 
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._note(session.config, Verdict())
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """On a quiet terminal, one line says which task is running."""
+        """Says which case is running: to the process that waits, and on a quiet terminal which task, in one line."""
+        if isinstance(item, CaseItem):
+            self._note(item.config, Verdict(f"{item.name} of {item.task.label}"))
         reporter = item.config.pluginmanager.get_plugin("terminalreporter")
         if isinstance(item, CaseItem) and reporter and reporter.isatty and reporter.verbosity < -1:
             reporter.rewrite(f"{item.task.label}: {item.task.title}", erase=True)
@@ -133,6 +145,8 @@ class _Hooks:
         if session.exitstatus == pytest.ExitCode.OK and not self.summary.passed:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+        self._note(session.config, Verdict(status=int(session.exitstatus), cases=len(self.summary.results)))
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         own_failures = config.option.tbstyle == "no"
         if terminalreporter.isatty and terminalreporter.verbosity < -1:
@@ -143,3 +157,7 @@ class _Hooks:
                 lines = report.longreprtext.splitlines()[-_MOST_LINES:]
                 terminalreporter.write("\n".join([f"{report.nodeid} cannot be used:", *lines, ""]))
         terminalreporter.write(self.summary.text(terminalreporter.hasmarkup, failures=own_failures))
+
+    def _note(self, config: pytest.Config, verdict: Verdict) -> None:
+        if path := config.getoption("verdict"):
+            verdict.write(path)

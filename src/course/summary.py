@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 _COLOURS = {"done": "green", "failing": "red", "to do": "yellow", "blocked": "yellow"}
 _MOST_OUTPUT = 20
+_LONGEST_LINE = 200
 
 
 @dataclass(frozen=True)
 class Result:
-    """How one case ended: `kind` is "passed", "failed", "skipped", "todo" or "blocked" (then `by` names the task)."""
+    """How one case ended: `kind` is "passed", "failed", "skipped", "todo", "blocked" (then `by` names the task), or
+    "not run" (after too many cases of the task ran out of time)."""
 
     week: int
     day: int
@@ -71,11 +73,13 @@ class Summary:
                 continue
             console.rule(style="red")
             console.print(failed[0].text, markup=False)
-            if output := failed[0].output.strip().splitlines():
-                console.print("\n  printed meanwhile:", *output[-_MOST_OUTPUT:], sep="\n    ", markup=False)
+            if output := _tail(failed[0].output):
+                console.print("\n  printed meanwhile:", *output, sep="\n    ", markup=False)
             if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
                 names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
                 console.print(f"\n  {others.total()} more of this task fail: {names}", markup=False)
+            if unrun := sum(result.kind == "not run" for result in results):
+                console.print(f"\n  {unrun} more were not run, because of the time limit", markup=False)
             if earlier := _unfinished_before(task, tasks):
                 console.print(f"\n  {earlier.label} is not done either: mend it first if you use it here", markup=False)
             console.print()
@@ -138,6 +142,13 @@ class Summary:
 
     def _option(self) -> str:
         return "" if self.solution == "tiny_llm" else f" --solution {self.solution}"
+
+
+def _tail(output: str) -> list[str]:
+    """The last lines of what was printed: few enough, and none of them endless."""
+    lines = output.strip().splitlines()
+    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ..." for line in lines[-_MOST_OUTPUT:]]
+    return ["...", *shown] if len(lines) > len(shown) else shown
 
 
 def _state(results: list[Result]) -> str:

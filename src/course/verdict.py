@@ -1,0 +1,75 @@
+"""The verdict of a graded run, written where its own process cannot lose it.
+
+An exit status proves nothing: the learner's code runs in the same process and may end it at any moment with any status
+(`os._exit(0)`, a crash, a handler of `atexit`). So `supervise` runs pytest in a child that writes down which case is
+running and, at the end of the session, the status and the number of cases. Only what is written counts: a run that
+stopped half-way has none. That costs one start of Python (about 0.05 s), and the child keeps the terminal: colours,
+debuggers and Ctrl-C work as ever. It is a guard against accidents, not a sandbox.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from course.errors import CourseError
+
+NOTHING_GRADED = 5  # pytest's own status for a run without tests
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far a run has come: the case that runs last, and in the end pytest's exit status and the cases graded."""
+
+    running: str = ""
+    status: int | None = None
+    cases: int = 0
+
+    def write(self, path: Path) -> None:
+        """Note it down."""
+        path.write_text(json.dumps(asdict(self)))
+
+
+def supervise(pytest_arguments: Sequence[str]) -> int:
+    """Run pytest with this plugin in a child; 0 only if its session ended, graded something, and all of it passed."""
+    with tempfile.TemporaryDirectory(prefix="tiny-llm-") as folder:
+        path = Path(folder) / "verdict.json"
+        ended = _run([sys.executable, "-m", "pytest", *pytest_arguments, "--verdict", str(path)])
+        verdict = _read(path)
+    if verdict is None:
+        return ended or NOTHING_GRADED  # pytest never began: a wrong argument, which it names, or --version
+    if verdict.status is None and ended == -signal.SIGINT:
+        return 130
+    if verdict.status is None:
+        raise CourseError(
+            f"your code ended the whole run ({_told(ended)}) in {verdict.running or 'the test files'}, so there is no "
+            "verdict: look for os._exit, a crash, or a call that never returns; --isolate grades the other cases"
+        )
+    return verdict.status or ended or (0 if verdict.cases else NOTHING_GRADED)
+
+
+def _run(command: list[str]) -> int:
+    """The child's return code. Ctrl-C reaches it directly, and it ends the run in its own way; SIGTERM is passed on."""
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    with subprocess.Popen(command) as process:
+        terminate = signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+        try:
+            return process.wait()
+        finally:
+            signal.signal(signal.SIGTERM, terminate)
+            signal.signal(signal.SIGINT, before)
+
+
+def _read(path: Path) -> Verdict | None:
+    with suppress(FileNotFoundError):
+        return Verdict(**json.loads(path.read_text()))
+    return None
+
+
+def _told(code: int) -> str:
+    return f"exit status {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
