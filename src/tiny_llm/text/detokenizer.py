@@ -24,7 +24,9 @@ class Detokenizer:
     def add(self, token: int) -> str:
         """Take one more token. Returns the new text that is complete, perhaps none.
 
-        The text of `add` calls and of `finish`, joined, is the text of all tokens decoded at once.
+        The text of `add` calls and of `finish`, joined, is the text of all tokens decoded at once. But they are not
+        decoded at once each time: whatever the length of the stream, one call asks `tokenizer.decode` for fewer than
+        50 tokens on average.
         """
         raise NotImplementedError("Week 1 Day 6 Task 2: Detokenizer.add - see book/src/week1-06-generation.md#task-2")
 

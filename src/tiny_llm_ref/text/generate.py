@@ -56,7 +56,7 @@ def stream_text(tokenizer: Tokenizer, tokens: Iterator[int], stop: Sequence[str]
     string is held back until that is decided, all other text is yielded before the next token is asked for.
     Yields non-empty pieces. Joined they are the text of all tokens, up to the stop string; where that is does not
     depend on how the text is cut into tokens.
-    Returns "stop" at a stop string, else what `tokens` returns.
+    Returns "stop" at a stop string, else what `tokens` returns, "length" where that is None.
     Raises ValueError for an empty stop string.
     """
     if "" in stop:

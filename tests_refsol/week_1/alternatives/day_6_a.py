@@ -52,7 +52,7 @@ def stream_text(tokenizer, tokens, stop=()):
             yield out
     if window:
         yield window
-    return ends[0]
+    return ends[0] or "length"
 
 
 def _noting(tokens, ends):
@@ -61,7 +61,7 @@ def _noting(tokens, ends):
 
 # file: text/detokenizer.py
 class Detokenizer(Detokenizer):
-    """Decodes everything each time and hands out what is new."""
+    """Decodes a growing list of tokens and hands out what is new; the list is cut now and then."""
 
     def __init__(self, tokenizer):
         super().__init__(tokenizer)
@@ -76,7 +76,12 @@ class Detokenizer(Detokenizer):
 
     def add(self, token):
         self.tokens.append(token)
-        return self._new(whole=False)
+        new = self._new(whole=False)
+        if len(self.tokens) > 30 and new and self.tokenizer.decode(self.tokens)[-1] != REPLACEMENT:
+            while self.tokenizer.decode(self.tokens[1:]):
+                self.tokens = self.tokens[1:]
+            self.shown = len(self.tokenizer.decode(self.tokens))
+        return new
 
     def finish(self):
         return self._new(whole=True)

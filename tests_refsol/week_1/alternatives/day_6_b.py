@@ -42,7 +42,7 @@ def stream_text(tokenizer, tokens, stop=()):
         try:
             text += detokenizer.add(next(tokens))
         except StopIteration as end:
-            text, finished, reason = text + detokenizer.finish(), True, end.value
+            text, finished, reason = text + detokenizer.finish(), True, end.value or "length"
         limit = len(text)
         for end in range(shown + 1, len(text) + 1):
             starts = [end - len(s) for s in stop if text[:end].endswith(s)]

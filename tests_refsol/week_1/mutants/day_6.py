@@ -54,6 +54,15 @@ MUTANTS = [
         killer="StopTokenEndsTheOutput",
     ),
     Mutant(
+        name="last-64-tokens",
+        task=1,
+        file=GENERATE,
+        old="model(mx.array([tokens]))",
+        new="model(mx.array([tokens[-64:]]))",
+        message="only the last 64 tokens were shown to the model",
+        killer="FollowsTheModel",
+    ),
+    Mutant(
         name="prompt-changed",
         task=1,
         file=GENERATE,
@@ -114,6 +123,15 @@ MUTANTS = [
         old="if max_tokens < 0:",
         new="if max_tokens < -1:",
         message="a negative max_tokens was not refused",
+        killer="BadRequestsAreRefused",
+    ),
+    Mutant(
+        name="empty-list-only",
+        task=1,
+        file=GENERATE,
+        old="if not prompt:",
+        new="if prompt == []:",
+        message="an empty tuple as the prompt should name",
         killer="BadRequestsAreRefused",
     ),
     Mutant(
@@ -216,6 +234,37 @@ MUTANTS = [
         killer="SpacesBetweenWordsStay",
     ),
     Mutant(
+        name="start-stripped",
+        task=2,
+        file=DETOKENIZER,
+        old="""        self.start, self.read = self.read, len(self.tokens)
+        return text
+
+    def finish""",
+        new="""        first = self.read == 0
+        self.start, self.read = self.read, len(self.tokens)
+        return text.lstrip(" ") if first else text
+
+    def finish""",
+        message="white space at the start of the text was stripped",
+        killer="SpaceAtTheStartStays",
+    ),
+    Mutant(
+        name="everything-again",
+        task=2,
+        file=DETOKENIZER,
+        old="""        self.start, self.read = self.read, len(self.tokens)
+        return text
+
+    def finish""",
+        new="""        self.read = len(self.tokens)
+        return text
+
+    def finish""",
+        message="tokens are decoded again although their text has been handed out",
+        killer="LongStreamsStayCheap",
+    ),
+    Mutant(
         name="no-newline-between-turns",
         task=3,
         file=CHAT,
@@ -277,6 +326,15 @@ MUTANTS = [
         new='"</think>" in content',
         message="the prompt",
         killer="UserMayWriteAboutThinking",
+    ),
+    Mutant(
+        name="markers-removed",
+        task=3,
+        file=CHAT,
+        old="content = message.content",
+        new='content = message.content.replace("<|im_end|>", "")',
+        message="markers inside a content were removed",
+        killer="NothingIsEscaped",
     ),
     Mutant(
         name="late-system",
@@ -360,6 +418,22 @@ MUTANTS = [
         killer="EndsBeforeTheFirstStopString",
     ),
     Mutant(
+        name="any-case",
+        task=4,
+        file=GENERATE,
+        old="""        if found := [(at + len(s), at) for s in stop if (at := held.find(s)) >= 0]:
+            held, reason = held[: min(found)[1]], "stop"
+        ready = len(held) if reason else len(held) - _possible_start(held, stop)
+""",
+        new="""        low = [s.lower() for s in stop]
+        if found := [(at + len(s), at) for s in low if (at := held.lower().find(s)) >= 0]:
+            held, reason = held[: min(found)[1]], "stop"
+        ready = len(held) if reason else len(held) - _possible_start(held.lower(), low)
+""",
+        message="capital and small letters were taken as equal",
+        killer="StopStringMaySpanTokens",
+    ),
+    Mutant(
         name="wrong-reason",
         task=4,
         file=GENERATE,
@@ -384,6 +458,15 @@ MUTANTS = [
         old='reason = end.value or "length"',
         new='reason = "length"',
         message="the finish reason is the one the tokens ended with",
+        killer="WithoutStopsItIsTheWholeText",
+    ),
+    Mutant(
+        name="no-reason-for-plain-tokens",
+        task=4,
+        file=GENERATE,
+        old='reason = end.value or "length"',
+        new='reason = end.value or "end"',
+        message="'length' where they have none",
         killer="WithoutStopsItIsTheWholeText",
     ),
     Mutant(
