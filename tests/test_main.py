@@ -4,6 +4,7 @@ Every test runs the real program on a small random checkpoint. A scratch copy of
 learner's package where a test needs code that fails or takes long.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,7 +15,10 @@ from pathlib import Path
 import pytest
 from small_model import small_model
 from terminal import Terminal
+from tokenizers import Tokenizer
 
+from course.assistant import Assistant
+from course.errors import CourseError
 from course.paths import SRC
 
 CONTEXT = 200
@@ -132,6 +136,32 @@ def test_reader_that_goes_away_is_no_error(model):
     assert done.stderr == b""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("both", [False, True], ids=["output", "output and errors"])
+def test_output_that_cannot_be_written_is_one_line(model, both):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command("--model", str(model), "--prompt", "x", "--max-tokens", "100"),
+            stdout=full,
+            stderr=full if both else subprocess.PIPE,
+            timeout=60,
+            env=environment(),
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (None if both else b"error: No space left on device: the output\n")
+
+
+@pytest.mark.parametrize("line", ["/help", "/bogus now"])
+def test_unknown_slash_command_lists_the_known_ones(model, line):
+    done = run("--model", str(model), "--max-tokens", "1", stdin=f"{line}\n")
+    assert_one_line(done, f"no command {line.split()[0]}: there are /clear and /quit")
+
+
+def test_path_is_no_slash_command(model):
+    assert run("--model", str(model), "--max-tokens", "1", stdin="/usr/bin is what?\n").returncode == 0
+
+
 def test_bytes_that_are_no_text_are_replaced(model):
     done = subprocess.run(
         command("--model", str(model), "--max-tokens", "2"),
@@ -157,6 +187,7 @@ def test_bytes_that_are_no_text_are_replaced(model):
         (["--seed", "-1"], ["--seed", "from 0"]),
         (["--stop", ""], ["--stop", "empty"]),
         (["--prompt", ""], ["--prompt", "empty"]),
+        (["--prompt", " \n"], ["--prompt", "empty"]),
         (["--dtype", "int8"], ["--dtype", "int8", "bfloat16"]),
         (["--solution", "mine"], ["--solution", "mine", "tiny_llm"]),
         (["--no-such-flag"], ["--no-such-flag", "--help"]),
@@ -210,6 +241,39 @@ def test_damaged_checkpoint_is_one_line(model, tmp_path, damage, part):
         config = folder / "config.json"
         config.write_text(config.read_text().replace('"qwen3"', '"llama"'))
     assert_one_line(run("--model", str(folder), "--prompt", "x"), part, str(folder))
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value", "part"),
+    [
+        ("config.json", "num_hidden_layers", "four", "Expected int | null, got str - at $.num_hidden_layers"),
+        ("config.json", "vocab_size", 0, "Expected int >= 1 - at $.vocab_size"),
+        ("config.json", "rope_parameters", {"rope_theta": []}, "got array - at $.rope_parameters.rope_theta"),
+        ("config.json", "quantization", {"bits": "4"}, "got str - at $.quantization.bits"),
+        ("generation_config.json", "temperature", "hot", "Expected float | null, got str - at $.temperature"),
+        ("generation_config.json", "top_p", 0, "Expected float > 0.0 - at $.top_p"),
+        ("generation_config.json", "eos_token_id", ["x"], "got str - at $.eos_token_id[0]"),
+        ("model.safetensors.index.json", "weight_map", [], "got array - at $.weight_map"),
+    ],
+)
+def test_wrong_value_in_a_json_file_is_told_with_file_and_key(model, tmp_path, file, key, value, part):
+    folder = shutil.copytree(model, tmp_path / "wrong")
+    path = folder / file
+    values = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(values | {key: value}))
+    with pytest.raises(CourseError) as caught:
+        Assistant(folder)
+    assert str(path) in str(caught.value)
+    assert part in str(caught.value)
+
+
+def test_token_beyond_the_vocabulary_of_the_model_is_refused(model, tmp_path):
+    folder = shutil.copytree(model, tmp_path / "wrong")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    size = tokenizer.get_vocab_size()
+    tokenizer.add_tokens(["hi"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    assert_one_line(run("--model", str(folder), "--prompt", "hi"), f"has a token {size}", f"vocab_size is {size}")
 
 
 def test_stub_names_its_task_and_chapter(model, learner):

@@ -109,11 +109,11 @@ def test_exit_status_is_what_the_session_said_not_what_the_process_ends_with(lea
     assert "failing" in done.stdout
 
 
-def test_ctrl_c_ends_the_run_with_its_table_and_a_terminal_gets_colours(learner: Callable[[str], str]):
-    path = learner("print(mx.fast) or [0 for _ in iter(int, 1)]")
+def test_a_terminal_is_passed_on_and_ctrl_c_ends_the_run(learner: Callable[[str], str]):
+    path = learner("[0 for _ in iter(int, 1)]")
     program = Terminal([sys.executable, "-m", "course", "test", *SILU], os.environ | {"PYTHONPATH": path})
     try:
-        program.wait_for("Week 1 Day 4 Task 2: SiLU")
+        program.wait_for("Week 1 Day 4 Task 2: SiLU")  # a line that only a terminal gets
         time.sleep(0.5)
         program.type("\x03")
         assert program.exit_status() == 2

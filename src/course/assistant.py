@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+from course.checkpoint_json import Recommended
 from course.errors import CourseError
-from course.folder import contents, read_json
+from course.folder import contents, read_as, read_config
 from course.memory import available_memory, check_memory, default_dtype
 
 REFERENCE = "tiny_llm_ref"
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
 END_TOKENS = ("<|im_end|>", "<|endoftext|>")
 
 
@@ -66,8 +68,9 @@ class Assistant:
         found = contents(folder)
         self.dtype = found.dtype if dtype == "stored" else dtype or default_dtype(found)
         check_memory(folder, found, self.dtype)
+        self.config = read_config(folder)
+        self.generation = read_as(Recommended, folder / "generation_config.json")
         self.tokenizer = self._tokenizer()
-        self.generation = read_json(folder / "generation_config.json")
         load_model = self.module("model.checkpoint").load_model
         try:
             self.model = load_model(folder, getattr(mx, self.dtype), available_memory())
@@ -87,10 +90,10 @@ class Assistant:
 
     def sampling_defaults(self) -> dict[str, float]:
         """What the checkpoint's author recommends in generation_config.json."""
-        if self.generation.get("do_sample") is False:
+        if self.generation.do_sample is False:
             return {"temperature": 0.0}
-        names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-        return {name: self.generation[name] for name in names if self.generation.get(name) is not None}
+        values = {name: getattr(self.generation, name) for name in SAMPLING}
+        return {name: value for name, value in values.items() if value is not None}
 
     def encode_chat(self, messages: Sequence[tuple[str, str]], think: bool) -> list[int]:
         """The tokens of a conversation, given as (role, content), up to where the reply begins."""
@@ -118,7 +121,8 @@ class Assistant:
         return sampler.Sampler([sampler.SamplingParams(**settings.sampling, seed=settings.seed)])
 
     def _stop_tokens(self) -> set[int]:
-        listed = self.generation.get("eos_token_id", read_json(self.folder / "config.json").get("eos_token_id"))
+        own, fallback = self.generation.eos_token_id, self.config.eos_token_id
+        listed = fallback if own is None else own
         ids = set(listed) if isinstance(listed, list) else {listed}
         return {i for i in ids | {self.tokenizer.token_to_id(t) for t in END_TOKENS} if i is not None}
 
@@ -129,6 +133,14 @@ class Assistant:
         if not file.is_file():
             raise CourseError(f"no tokenizer.json in {self.folder}: copy the one the model was trained with")
         try:
-            return Tokenizer.from_file(str(file))
+            tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises plain Exception
             raise CourseError(f"{file} is not a tokenizer ({error}): download or copy it again") from None
+        # MLX looks up a row beyond the end of the embeddings without an error, and the text would be garbage.
+        largest = max(tokenizer.get_vocab().values(), default=0)
+        if self.config.vocab_size is not None and largest >= self.config.vocab_size:
+            raise CourseError(
+                f"{file} has a token {largest}, but the model's vocab_size is {self.config.vocab_size}: copy the "
+                "tokenizer.json the model was trained with"
+            )
+        return tokenizer

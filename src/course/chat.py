@@ -3,6 +3,7 @@
 Knows turns and terminals. The assistant and everything else that computes lives in a worker thread.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ from course.errors import CourseError
 from course.stats import describe
 from course.worker import Worker
 
+SLASH = re.compile(r"/\w*(\s|$)")  # not a path such as /usr/bin
 BANNER = "Type a message. /clear forgets the conversation, Ctrl-D or /quit leaves, Ctrl-C stops a reply."
 
 
@@ -76,13 +78,19 @@ def converse(chat: Chat) -> None:
         elif at_terminal:
             _say_patiently(chat, line)
         else:
-            chat.say(line)
+            _say(chat, line)
+
+
+def _say(chat: Chat, line: str) -> None:
+    if SLASH.match(line):
+        raise CourseError(f"no command {line.split()[0]}: there are /clear and /quit")
+    chat.say(line)
 
 
 def _say_patiently(chat: Chat, line: str) -> None:
     """At a terminal neither a stopped reply nor a mistake ends the conversation."""
     try:
-        chat.say(line)
+        _say(chat, line)
     except KeyboardInterrupt:
         print("(stopped; Ctrl-C again leaves)", file=sys.stderr)
     except CourseError as error:

@@ -1,4 +1,4 @@
-"""What a checkpoint folder holds, told from names, config.json and safetensors headers; no tensor is read."""
+"""What a checkpoint folder holds, told from names, JSON files and safetensors headers; no tensor is read."""
 
 import json
 import math
@@ -6,11 +6,16 @@ import struct
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
+
+from course.checkpoint_json import Config, Index
 from course.errors import CourseError
 
 STORED_NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 LONGEST_HEADER = 100 * 2**20  # the limit of the safetensors library itself
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,23 @@ def read_json(path: Path) -> dict:
     return value
 
 
+def read_as(kind: type[T], path: Path) -> T:
+    """What `kind` names of a JSON file. Raises CourseError, naming file and key, for a value of another type."""
+    try:
+        return msgspec.convert(read_json(path), kind)
+    except msgspec.ValidationError as error:
+        raise CourseError(f"{path}: {str(error).replace('`', '')}: mend it or download it again") from None
+
+
+def read_config(folder: Path) -> Config:
+    """The folder's config.json."""
+    return read_as(Config, folder / "config.json")
+
+
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files that belong to the checkpoint, whether or not they are there."""
-    index = read_json(folder / "model.safetensors.index.json")
-    names = set(index["weight_map"].values()) if "weight_map" in index else {"model.safetensors"}
+    index = read_as(Index, folder / "model.safetensors.index.json")
+    names = {"model.safetensors"} if index.weight_map is None else set(index.weight_map.values())
     return [folder / name for name in sorted(names)]
 
 
@@ -48,7 +66,8 @@ def is_complete(folder: Path) -> bool:
 
 def contents(folder: Path) -> Contents:
     """Count the parameters. Raises CourseError, naming the file, for one that is missing, damaged or cut off."""
-    bits = (read_json(folder / "config.json").get("quantization") or {}).get("bits")
+    packing = read_config(folder).quantization
+    bits = packing.bits if packing else None
     parameters, formats = 0, Counter()
     for file in weight_files(folder):
         for name, (stored, count) in _header(file).items():

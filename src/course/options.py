@@ -23,6 +23,13 @@ def number(kind: type[Number], limit: str, holds: Callable[[Number], bool], exam
     return parse
 
 
+def non_blank(text: str) -> str:
+    """An argparse `type` for text that must say something."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"the text {text!r} is empty: write at least one word")
+    return text
+
+
 def non_empty(text: str) -> str:
     """An argparse `type` for text that must hold something."""
     if not text:

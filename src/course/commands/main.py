@@ -1,15 +1,15 @@
 """`pdm run main`: chat with a model, or generate once, with course code only."""
 
 import argparse
+import contextlib
 import os
 import sys
 
-from course.options import non_empty, number
+from course.options import non_blank, non_empty, number
 
 HELP = "chat with a model, or answer one --prompt"
 DESCRIPTION = f"{HELP}. Without --prompt, every line of standard input is a message."
 FALLBACK = {"temperature": 0.7, "top_k": 20, "top_p": 0.95}  # where the checkpoint recommends nothing
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
     talk = parser.add_argument_group("conversation")
-    talk.add_argument("--prompt", type=non_empty, help="answer this and stop")
-    talk.add_argument("--system", type=non_empty, help="a system message: how the model should behave")
+    talk.add_argument("--prompt", type=non_blank, help="answer this and stop")
+    talk.add_argument("--system", type=non_blank, help="a system message: how the model should behave")
     talk.add_argument("--raw", action="store_true", help="continue the prompt as plain text, without the chat format")
     talk.add_argument("--think", action=argparse.BooleanOptionalAction, default=False, help="let it think aloud first")
     talk.add_argument("--stats", action="store_true", help="report speed, memory and device after each reply")
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load, then answer. Exit status 0, 130 after Ctrl-C, 141 when nobody reads the output any more."""
+    """Load, then answer. Exit status 0, 130 after Ctrl-C, 141 when nobody reads the output any more, 2 for mistakes."""
     from course.worker import leave
 
     if sys.stdin is None:  # closed by the caller: MLX refuses to open a file that gets the free number 0
@@ -60,6 +60,10 @@ def run(args: argparse.Namespace) -> int:
         leave(130)
     except BrokenPipeError:
         leave(141)
+    except OSError as error:  # a full disk, a file that may not be read
+        with contextlib.suppress(OSError):  # standard error may be on the same disk
+            print(f"error: {error.strerror or error}: {error.filename or 'the output'}", file=sys.stderr, flush=True)
+        leave(2)
     return 0
 
 
@@ -85,7 +89,7 @@ def _settings(args: argparse.Namespace, recommended: dict[str, float]):
     """Flags win over the checkpoint's recommendation, and that over ours."""
     import secrets
 
-    from course.assistant import Settings
+    from course.assistant import SAMPLING, Settings
 
     chosen = {name: getattr(args, name) for name in SAMPLING if getattr(args, name) is not None}
     sampling = (recommended or FALLBACK) | chosen
