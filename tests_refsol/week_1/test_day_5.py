@@ -313,9 +313,7 @@ class AttendSeesTheCache:
 
     def verify(inputs, got):
         assert got["given"], (
-            "the cache was not updated with the new keys and values"
-            if inputs["old"]
-            else EMPTY_IS_NO_CACHE
+            "the cache was not updated with the new keys and values" if inputs["old"] else EMPTY_IS_NO_CACHE
         )
         assert len(got["given"]) == 1, f"the cache was updated {len(got['given'])} times in one call: once is right"
         for name, x in zip("kv", got["given"][0], strict=True):
