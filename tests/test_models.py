@@ -34,7 +34,7 @@ from tokenizers import Tokenizer  # noqa: E402
 MODELS = Path(__file__).parents[1] / "models"
 TINY, TINY_4BIT = MODELS / "tiny", MODELS / "tiny-4bit"
 SMALL = Shape(vocab_size=768, hidden_size=64, layers=2, intermediate_size=128, heads=2, kv_heads=1, head_dim=32)
-SHORT = Recipe(documents=1000, row_length=128, batch=8, steps=120, warmup=10, fall_from=60, fall_to=120, compile=False)
+SHORT = Recipe(documents=1000, row_length=128, batch=8, steps=60, warmup=10, fall_from=40, fall_to=60, compile=False)
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +193,7 @@ def test_a_shrunken_training_run_learns_and_repeats_itself():
     losses = run(SHORT.steps)
     assert losses[0] == pytest.approx(np.log(SMALL.vocab_size), rel=0.1)
     assert np.mean(losses[-5:]) < 0.6 * losses[0], losses
-    np.testing.assert_allclose(run(10), losses[:10], rtol=1e-5)
+    np.testing.assert_allclose(run(5), losses[:5], rtol=1e-5)
 
 
 def test_rate_rises_stays_and_falls_to_zero():

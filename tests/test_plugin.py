@@ -429,10 +429,9 @@ def test_syntax_error_of_the_learner_is_shown_with_its_line(small_course: "Small
 
 def test_failed_assertion_shows_its_own_words_alone(small_course: "SmallCourse"):
     lines = ("assert value == [2], 'one is wrong'", "assert not isinstance(value, list), 'no list'", "assert not value")
-    texts = []
-    for line in lines:
-        report = run(small_course, day1=good(1).replace("same(value, x)", line).replace("return 1", "return [1]"))
-        texts.append(report.results[0].text.splitlines()[3:])
+    cases = [good(1).replace("Works1", f"Works{i}").replace("same(value, x)", line) for i, line in enumerate(lines)]
+    report = run(small_course, day1="".join(cases).replace("return 1", "return [1]"))
+    texts = [result.text.splitlines()[3:] for result in report.results]
     assert texts == [["one is wrong"], ["no list"], ["assert not [1]"]]
 
 
