@@ -32,6 +32,8 @@ class RoPE:
     def __call__(self, x, offset=0):
         B, L = x.shape[0], x.shape[-2]
         if isinstance(offset, slice):
+            if offset.stop is None or (offset.step or 1) != 1:
+                raise ValueError(f"{offset} must be spelled out for {L} tokens, without a step")
             rows = [list(range(offset.start, offset.stop))] * B
         elif isinstance(offset, int):
             rows = [[offset + i for i in range(L)]] * B

@@ -29,8 +29,8 @@ def rotate_pairs(x, cos, sin, traditional):
 
 def _first_positions(offset, B, L):
     if isinstance(offset, slice):
-        if offset.stop - offset.start != L:
-            raise ValueError(f"the slice holds {offset.stop - offset.start} positions for {L} tokens")
+        if offset not in (slice(offset.start, offset.start + L), slice(offset.start, offset.start + L, 1)):
+            raise ValueError(f"{offset} is not the {L} positions of {L} tokens")
         offset = offset.start
     if isinstance(offset, int):
         return mx.full((B,), offset, dtype=mx.int32)

@@ -12,7 +12,7 @@ def causal_mask(L: int, S: int, dtype: mx.Dtype = mx.float32) -> mx.array:
 def grouped_attention(
     q: mx.array, k: mx.array, v: mx.array, scale: float | None = None, mask: mx.array | None = None
 ) -> mx.array:
-    """One query head at a time; NaN rows are replaced in the end."""
+    """One query head at a time; rows without a finite score are replaced after the softmax."""
     H, H_kv = q.shape[-3], k.shape[-3]
     group, left_over = divmod(H, H_kv)
     if left_over or not group:
@@ -25,8 +25,8 @@ def grouped_attention(
         scores = (q[..., h, :, :] @ keys.swapaxes(-1, -2)) * scale
         if mask is not None:
             scores = scores + _of_head(mask, h).astype(scores.dtype)
-        weights = softmax(scores)
-        heads.append(mx.where(mx.isnan(weights), mx.zeros_like(weights), weights) @ values)
+        weights, hidden = softmax(scores), mx.max(scores, axis=-1, keepdims=True) == -mx.inf
+        heads.append(mx.where(hidden, mx.zeros_like(weights), weights) @ values)
     return mx.stack(heads, axis=-3).astype(q.dtype)
 
 

@@ -102,7 +102,7 @@ def load_config(folder: Path) -> ModelConfig:
         if scaling.get(key, "default") != "default":
             raise ValueError(f"cannot scale RoPE: {key} (that is, rope_type) = {scaling[key]}")
     values = {
-        "head_dim": raw.get("head_dim", raw.get("hidden_size", 0) // raw.get("num_attention_heads", 1)),
+        "head_dim": raw.get("head_dim") or raw.get("hidden_size", 0) // raw.get("num_attention_heads", 1),
         "tie_word_embeddings": bool(raw.get("tie_word_embeddings")),
         "rope_theta": raw.get("rope_theta", (raw.get("rope_parameters") or {}).get("rope_theta")),
         "quantization": _packing(raw.get("quantization", raw.get("quantization_config"))),

@@ -141,7 +141,7 @@ def load_config(folder: Path) -> ModelConfig:
     return ModelConfig(
         *(raw[key] for key in ("hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads")),
         raw["num_key_value_heads"],
-        raw["head_dim"] if "head_dim" in raw else raw["hidden_size"] // raw["num_attention_heads"],
+        raw["head_dim"] if raw.get("head_dim") else raw["hidden_size"] // raw["num_attention_heads"],
         raw["vocab_size"],
         raw["rms_norm_eps"],
         nested["rope_theta"] if nested else raw["rope_theta"],
