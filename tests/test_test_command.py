@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ from terminal import Terminal
 from course import cli
 from course.commands import test as command
 from course.paths import SRC
+from course.verdict import watch
 
 SILU = ("--week", "1", "--day", "4", "--task", "2")
 
@@ -120,3 +123,13 @@ def test_a_terminal_is_passed_on_and_ctrl_c_ends_the_run(learner: Callable[[str]
     finally:
         program.close()
     assert "Traceback" not in program.output
+
+
+@pytest.mark.parametrize(("number", "seconds"), [(signal.SIGTERM, 60), (signal.SIGINT, 1)])
+def test_signals_to_the_waiting_process_are_told_and_sigterm_ends_the_child(number: signal.Signals, seconds: int):
+    before = signal.getsignal(number)
+    start = time.monotonic()
+    threading.Timer(0.5, os.kill, (os.getpid(), number)).start()
+    assert watch([sys.executable, "-c", f"import time; time.sleep({seconds})"]) == -number
+    assert time.monotonic() - start < 30
+    assert signal.getsignal(number) is before

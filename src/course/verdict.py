@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import FrameType
 
 from course.errors import CourseError
 
@@ -39,12 +40,12 @@ def supervise(pytest_arguments: Sequence[str]) -> int:
     """Run pytest with this plugin in a child; 0 only if its session ended, graded something, and all of it passed."""
     with tempfile.TemporaryDirectory(prefix="tiny-llm-") as folder:
         path = Path(folder) / "verdict.json"
-        ended = _run([sys.executable, "-m", "pytest", *pytest_arguments, "--verdict", str(path)])
+        ended = watch([sys.executable, "-m", "pytest", *pytest_arguments, "--verdict", str(path)])
         verdict = _read(path)
     if verdict is None:
         return ended or NOTHING_GRADED  # pytest never began: a wrong argument, which it names, or --version
-    if verdict.status is None and ended == -signal.SIGINT:
-        return 130
+    if verdict.status is None and ended in (-signal.SIGINT, -signal.SIGTERM):
+        return 128 - ended
     if verdict.status is None:
         raise CourseError(
             f"your code ended the whole run ({_told(ended)}) in {verdict.running or 'the test files'}, so there is no "
@@ -53,16 +54,26 @@ def supervise(pytest_arguments: Sequence[str]) -> int:
     return verdict.status or ended or (0 if verdict.cases else NOTHING_GRADED)
 
 
-def _run(command: list[str]) -> int:
-    """The child's return code. Ctrl-C reaches it directly, and it ends the run in its own way; SIGTERM is passed on."""
-    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+def watch(command: list[str]) -> int:
+    """Wait for a child; its return code, or -number of the first signal that came meanwhile.
+
+    Ctrl-C reaches the child directly, and it ends in its own way; SIGTERM is passed on.
+    """
+    came: list[int] = []
+    interrupt = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))  # not inherited by the child
     with subprocess.Popen(command) as process:
-        terminate = signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+
+        def pass_on(number: int, frame: FrameType | None) -> None:
+            came.append(number)
+            process.terminate()
+
+        terminate = signal.signal(signal.SIGTERM, pass_on)
         try:
-            return process.wait()
+            status = process.wait()
         finally:
             signal.signal(signal.SIGTERM, terminate)
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, interrupt)
+    return -came[0] if came else status
 
 
 def _read(path: Path) -> Verdict | None:
