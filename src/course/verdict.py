@@ -3,7 +3,7 @@
 An exit status proves nothing: the learner's code runs in the same process and may end it at any moment with any status
 (`os._exit(0)`, a crash, a handler of `atexit`). So `supervise` runs pytest in a child that writes down which case is
 running and, at the end of the session, the status and the number of cases. Only what is written counts: a run that
-stopped half-way has none. That costs one start of Python (about 0.05 s), and the child keeps the terminal: colours,
+stopped half-way has none. That costs one more start of Python (about 0.1 s), and the child keeps the terminal: colours,
 debuggers and Ctrl-C work as ever. It is a guard against accidents, not a sandbox.
 """
 
