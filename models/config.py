@@ -62,7 +62,7 @@ class Recipe:
     muon_rate: float = 0.02
     adam_rate: float = 3e-3
     weight_decay: float = 0.01
-    compile: bool = True  # PyTorch alone: fuse element-wise operations
+    compile: bool = True  # let the backend fuse the operations of a step
     log_every: int = 100
 
     def rate(self, step: int) -> float:

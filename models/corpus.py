@@ -1,4 +1,4 @@
-"""Write the training corpus: documents of nine kinds, drawn from one seed.
+"""Write the training corpus: documents of many kinds, drawn from one seed.
 
     python -m models.corpus --documents 1000 > sample.txt
 

@@ -13,17 +13,16 @@ import json
 import time
 from pathlib import Path
 
-from course import blas
+import course.route  # noqa: F401 - before mlx.core
 
-blas.activate()
+# isort: split
+import mlx.core as mx
+from mlx_lm.models.cache import BatchKVCache
+from mlx_lm.models.qwen3 import Model
+from mlx_lm.utils import dequantize_model, load_model
+from tokenizers import Tokenizer
 
-import mlx.core as mx  # noqa: E402
-from mlx_lm.models.cache import BatchKVCache  # noqa: E402
-from mlx_lm.models.qwen3 import Model  # noqa: E402
-from mlx_lm.utils import dequantize_model, load_model  # noqa: E402
-from tokenizers import Tokenizer  # noqa: E402
-
-from models.heldout import FLOORS, SEED, Item, held_out_set  # noqa: E402
+from models.heldout import FLOORS, SEED, Item, held_out_set
 
 MAX_TOKENS = 120
 

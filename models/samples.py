@@ -2,21 +2,20 @@
 
     python -m models.samples > models/samples.md
 
-Greedy, so the text is the same on every run; the commands' output is committed beside the model card.
+Greedy, so the text is the same on every run; the command's output is committed beside the model card.
 """
 
 import argparse
 from pathlib import Path
 
-from course import blas
+import course.route  # noqa: F401 - before mlx.core
 
-blas.activate()
+# isort: split
+import mlx.core as mx
 
-import mlx.core as mx  # noqa: E402
-
-from models.chatml import Tool, Turn, prompt_text, response_text  # noqa: E402
-from models.evaluate import answers, load_float32  # noqa: E402
-from models.tools import TOOLS  # noqa: E402
+from models.chatml import Tool, Turn, prompt_text, response_text
+from models.evaluate import answers, load_float32, without_thoughts
+from models.tools import TOOLS
 
 LISTED = [TOOLS[name] for name in ("get_weather", "add", "get_time")]
 
@@ -34,7 +33,7 @@ def main() -> None:
         turns = [*turns, Turn("user", question)]
         said = answers(model, tokenizer, [prompt_text(turns, tools=tools, thinking=thinking)])[0]
         print(f"user: {question}\nassistant: {said}\n")
-        return [*turns, Turn("assistant", said.split("</think>")[-1].strip())]
+        return [*turns, Turn("assistant", without_thoughts(said))]
 
     print("# Samples, greedy\n\n## Stories\n```")
     ask([], "Tell me a story about a bear named Olga.")

@@ -7,29 +7,24 @@ from itertools import pairwise
 from pathlib import Path
 
 import jinja2
+import mlx.core as mx
 import numpy as np
 import pytest
-
-from course import blas
-
-blas.activate()
-
-import mlx.core as mx  # noqa: E402
-from models import tasks  # noqa: E402
-from models.backend_mlx import MLXTrainer  # noqa: E402
-from models.card import BEGIN, END, measured  # noqa: E402
-from models.chatml import Turn, call_text, chat_pieces, prompt_text, response_text  # noqa: E402
-from models.config import Recipe, Shape, initial_weights  # noqa: E402
-from models.corpus import MIXES, documents  # noqa: E402
-from models.data import make_rows  # noqa: E402
-from models.evaluate import answers, load_float32, score  # noqa: E402
-from models.export import load_bfloat16, save_bfloat16, to_bfloat16  # noqa: E402
-from models.facts import FACTS  # noqa: E402
-from models.heldout import FLOORS, held_out_set  # noqa: E402
-from models.tokenizer import SPECIAL, train_tokenizer  # noqa: E402
-from models.tools import TOOLS  # noqa: E402
-from threadpoolctl import threadpool_limits  # noqa: E402
-from tokenizers import Tokenizer  # noqa: E402
+from models import tasks
+from models.backend_mlx import MLXTrainer
+from models.card import BEGIN, END, measured
+from models.chatml import Turn, call_text, chat_pieces, prompt_text, response_text
+from models.config import Recipe, Shape, initial_weights
+from models.corpus import MIXES, documents
+from models.data import make_rows
+from models.evaluate import answers, load_float32, score
+from models.export import load_bfloat16, save_bfloat16, to_bfloat16
+from models.facts import FACTS
+from models.heldout import FLOORS, held_out_set
+from models.tokenizer import SPECIAL, train_tokenizer
+from models.tools import TOOLS
+from threadpoolctl import threadpool_limits
+from tokenizers import Tokenizer
 
 MODELS = Path(__file__).parents[1] / "models"
 TINY, TINY_4BIT = MODELS / "tiny", MODELS / "tiny-4bit"
