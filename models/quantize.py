@@ -13,20 +13,9 @@ from pathlib import Path
 
 import mlx.core as mx
 
+from course.checkpoint_files import packed
+
 COPIED = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
-
-
-def quantized(weights: dict[str, mx.array], group_size: int, bits: int) -> dict[str, mx.array]:
-    """Quantize every matrix of `weights`; vectors pass through."""
-    out = {}
-    for name, weight in weights.items():
-        if weight.ndim == 1:
-            out[name] = weight
-            continue
-        packed, scales, biases = mx.quantize(weight, group_size=group_size, bits=bits)
-        stem = name.removesuffix(".weight")
-        out |= {f"{stem}.weight": packed, f"{stem}.scales": scales, f"{stem}.biases": biases}
-    return out
 
 
 def main() -> None:
@@ -39,7 +28,7 @@ def main() -> None:
     options = parser.parse_args()
     mx.set_default_device(mx.cpu)
     options.out.mkdir(parents=True, exist_ok=True)
-    weights = quantized(mx.load(str(options.model / "model.safetensors")), options.group_size, options.bits)
+    weights = packed(mx.load(str(options.model / "model.safetensors")), options.group_size, options.bits)
     mx.save_safetensors(str(options.out / "model.safetensors"), weights, metadata={"format": "mlx"})
     config = json.loads((options.model / "config.json").read_text(encoding="utf-8"))
     config["quantization"] = {"group_size": options.group_size, "bits": options.bits, "mode": "affine"}

@@ -61,7 +61,9 @@ def folder_of(files: dict[str, bytes]) -> Iterator[Path]:
         yield Path(name)
 
 
-def packed(tensors: dict[str, mx.array], group_size: int, bits: int, leave: tuple[str, ...] = ()) -> dict:
+def packed(
+    tensors: dict[str, mx.array], group_size: int, bits: int, leave: tuple[str, ...] = ()
+) -> dict[str, mx.array]:
     """Every matrix but those named in `leave`, as MLX packs it: weight, scales and biases."""
     result = {}
     for name, x in tensors.items():

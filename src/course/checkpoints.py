@@ -144,16 +144,15 @@ def _write_tensors(
 ) -> None:
     import mlx.core as mx
 
+    from course.checkpoint_files import packed
+
     stored: dict[str, mx.array] = {}
     for name, values in random_weights(rng, shape):
-        weight = mx.array(values).astype(getattr(mx, dtype))
-        if quantization is None or weight.ndim == 1:
-            stored[name] = weight
-        else:
-            packed = mx.quantize(weight, group_size=quantization.group_size, bits=quantization.bits)
-            for part, array in zip(("weight", "scales", "biases"), packed, strict=True):
-                stored[name.removesuffix("weight") + part] = array
-        mx.eval(list(stored.values()))  # now, so that the float32 values can go
+        tensors = {name: mx.array(values).astype(getattr(mx, dtype))}
+        if quantization is not None:
+            tensors = packed(tensors, quantization.group_size, quantization.bits)
+        mx.eval(tensors)  # now, so that the float32 values can go
+        stored |= tensors
     if shards == 1:
         mx.save_safetensors(str(folder / "model.safetensors"), stored, {"format": "pt"})
         return
