@@ -4,21 +4,21 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 from course.errors import CourseError
 
 
 def command_names() -> list[str]:
-    """Names of all commands, from the files in `course/commands` (`class_.py` would be `class`)."""
+    """Names of all commands, from the files in `course/commands`."""
     folder = Path(__file__).with_name("commands")
-    return sorted(p.stem.strip("_").replace("_", "-") for p in folder.glob("*.py") if p.stem != "__init__")
+    return sorted(p.stem for p in folder.glob("*.py") if p.stem != "__init__")
 
 
-def _module(name: str):
-    stem = name.replace("-", "_")
-    folder = Path(__file__).with_name("commands")
-    return importlib.import_module(f"course.commands.{stem if (folder / f'{stem}.py').exists() else stem + '_'}")
+def command_module(name: str) -> ModuleType:
+    """The module of the command `name`, which must be one."""
+    return importlib.import_module(f"course.commands.{name}")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,12 +35,12 @@ def main(argv: list[str] | None = None) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print("usage: pdm run COMMAND [options]    (pdm run COMMAND --help explains one)\n")
         for name in names:
-            print(f"  {name:12} {_module(name).HELP}")
+            print(f"  {name:12} {command_module(name).HELP}")
         return 0 if argv else 2
     if argv[0] not in names:
         print(f"error: no command {argv[0]!r}: choose from {', '.join(names)}", file=sys.stderr)
         return 2
-    command = _module(argv[0])
+    command = command_module(argv[0])
     parser = _Parser(prog=f"pdm run {argv[0]}", description=command.HELP)
     command.add_arguments(parser)
     try:

@@ -1,7 +1,6 @@
 """Lints of commands in chapters: each `pdm run` and `./run` line parses with the real command and selects a task."""
 
 import argparse
-import importlib
 import re
 import shlex
 import tomllib
@@ -9,7 +8,7 @@ from collections.abc import Iterator
 
 from course.book.library import Library, code_spans
 from course.book.page import Finding, Page, fences
-from course.cli import command_names
+from course.cli import command_module, command_names
 from course.curriculum import Curriculum
 from course.errors import CourseError
 
@@ -100,9 +99,8 @@ def _parse(course: Curriculum, words: list[str]) -> Iterator[str]:
     if name not in command_names():
         yield f"src/course/commands has no {name}"
         return
-    module = importlib.import_module(f"course.commands.{name.replace('-', '_')}")
-    parser = _Parser(prog=name, add_help=True)
-    module.add_arguments(parser)
+    parser = _Parser(prog=name)
+    command_module(name).add_arguments(parser)
     try:
         args = parser.parse_args(rest)
     except (ValueError, argparse.ArgumentError) as error:
