@@ -54,7 +54,7 @@ class _Writer:
                 return ["scalar" if isinstance(value, np.generic) else "np", self._store(np.asarray(value), path)]
             case None | bool():
                 return value
-            case int() if not isinstance(value, bool):
+            case int():
                 return int(value)
             case float():
                 return float(value)

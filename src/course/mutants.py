@@ -9,7 +9,8 @@ from pathlib import Path
 
 from course.curriculum import Day
 from course.errors import CourseError
-from course.scratch import NOTHING_SELECTED, REFERENCE, Report, grade, scratch
+from course.scratch import REFERENCE, Report, grade, scratch
+from course.verdict import NOTHING_GRADED
 
 PER_TASK = 3
 
@@ -75,7 +76,7 @@ def verdict(mutant: Mutant, report: Report) -> str | None:
     """None if the killer failed and said why, else what is wrong."""
     ran = [result for result in report.results if result.name.startswith(f"{mutant.killer}[")]
     failed = [result.text for result in ran if result.kind == "failed"]
-    if report.status == NOTHING_SELECTED:
+    if report.status == NOTHING_GRADED:
         return f"the killer {mutant.killer} is no case of that day"
     if not ran:
         return f"the killer {mutant.killer} did not run to its end:\n{report.output.strip()[-1500:]}"

@@ -144,7 +144,6 @@ class _Hooks:
             path.write_text(json.dumps([asdict(result) for result in self.summary.results]))
         if session.exitstatus == pytest.ExitCode.OK and not self.summary.passed:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
         self._note(session.config, Verdict(status=int(session.exitstatus), cases=len(self.summary.results)))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -18,7 +18,6 @@ from course.paths import ROOT, SRC
 from course.summary import Result
 
 REFERENCE = SRC / "tiny_llm_ref"
-NOTHING_SELECTED = 5
 TIMED_OUT = 124
 # Only what grading needs: other plugins take half the time of a run.
 _PYTEST = ("-m", "pytest", "-qq", "--tb=no", "-rN", "--no-header", "--import-mode=importlib", "-p", "no:cacheprovider")

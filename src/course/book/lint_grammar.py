@@ -22,7 +22,7 @@ def check(library: Library) -> Iterator[Finding]:
         yield from _quizzes(library, page)
         day = library.day_of(page)
         if day:
-            yield from _chapter(library, page, day)
+            yield from _chapter(page, day)
 
 
 def _quizzes(library: Library, page: Page) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def _quizzes(library: Library, page: Page) -> Iterator[Finding]:
             yield page.finding(line, f"quiz {argument} has {count} questions", "ask two or three")
 
 
-def _chapter(library: Library, page: Page, day: Day) -> Iterator[Finding]:
+def _chapter(page: Page, day: Day) -> Iterator[Finding]:
     found = headings(page)
     yield from _order(page, day, found)
     number = f"{day.week}.{day.day}"

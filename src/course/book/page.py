@@ -77,7 +77,7 @@ class Fence:
 
 def blocks(text: str) -> Iterator[Segment]:
     """Split at line level: fenced blocks with their fences, directive lines, and the prose between."""
-    start, kind, held, closing = 1, PROSE, [], ""
+    start, held, closing = 1, [], ""
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         fence = _FENCE.match(line.rstrip("\n"))
         if closing:
@@ -97,7 +97,7 @@ def blocks(text: str) -> Iterator[Segment]:
         else:
             held.append(line)
     if held:
-        yield Segment(CODE if closing else kind, "".join(held), start)
+        yield Segment(CODE if closing else PROSE, "".join(held), start)
 
 
 def segments(text: str) -> Iterator[Segment]:

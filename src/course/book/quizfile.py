@@ -4,8 +4,6 @@ from pathlib import Path
 
 import msgspec
 
-KINDS = ("MultipleChoice", "ShortAnswer", "Tracing")
-
 
 class ChoicePrompt(msgspec.Struct, forbid_unknown_fields=True):
     prompt: str
