@@ -4,7 +4,6 @@ It has the embedded model's tokenizer, so programs that speak to it work, althou
 """
 
 import argparse
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from course.checkpoints import SHAPES, make_checkpoint
 from course.folder import is_complete
 from course.models import EMBEDDED
 from course.options import number
+from course.paths import cache_folder
 
 HELP = "make a random checkpoint in the shape of a published model"
 
@@ -33,8 +33,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
 
 def random_checkpoint(shape: str, shards: int = 1) -> Path:
     """The folder of the checkpoint, which is made on the first call: bfloat16, seed 0."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "tiny-llm" / f"random-qwen3-{shape}-{shards}"
+    folder = cache_folder() / f"random-qwen3-{shape}-{shards}"
     if not is_complete(folder):
         rng = np.random.default_rng(0)
         make_checkpoint(folder, rng, SHAPES[shape], dtype="bfloat16", shards=shards, tokenizer=EMBEDDED["tiny"])

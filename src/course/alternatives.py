@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from course.curriculum import Day
-from course.scratch import REFERENCE, Report, grade, scratch
+from course.paths import REFERENCE
+from course.scratch import Report, grade, scratch
 
 _SECTION = re.compile(r"^# file: (\S+)[ \t]*$", re.MULTILINE)
 

@@ -18,6 +18,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from course.paths import cache_folder
+
 SWITCH = "TINY_LLM_BLAS"
 ROUTINES = ("cblas_sgemm", "cblas_dgemm", "openblas_get_num_threads", "openblas_set_num_threads")
 SOURCE = Path(__file__).with_name("blas_shim.c")
@@ -76,7 +78,7 @@ def _route() -> Status:
         routines = [ctypes.cast(openblas[f"scipy_{name}64_"], ctypes.c_void_p) for name in ROUTINES]
     except AttributeError as error:
         raise _Unavailable(f"{library.name} is not the OpenBLAS known here: {error}") from None
-    path = _cache_folder() / f"blas-{_key(library)}.so"
+    path = cache_folder() / f"blas-{_key(library)}.so"
     if not path.exists():
         _build(path)
     shim = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
@@ -95,11 +97,6 @@ def _openblas() -> Path:
     if not found:
         raise _Unavailable("this NumPy brings no OpenBLAS of its own: install its wheel from PyPI")
     return found[0]
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tiny-llm"
 
 
 def _key(library: Path) -> str:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from course.curriculum import Curriculum
-from course.scratch import REFERENCE, grade
+from course.paths import REFERENCE
+from course.scratch import grade
 from course.starter import generate
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from course.curriculum import Day
 from course.errors import CourseError
-from course.scratch import REFERENCE, Report, grade, scratch
+from course.paths import REFERENCE
+from course.scratch import Report, grade, scratch
 from course.verdict import NOTHING_GRADED
 
 PER_TASK = 3

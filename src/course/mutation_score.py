@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.curriculum import Day
-from course.scratch import REFERENCE, grade, scratch, workers
+from course.paths import REFERENCE
+from course.scratch import grade, scratch, workers
 
 _COMPARE = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

@@ -1,10 +1,18 @@
-"""Where things are in the repository."""
+"""Where things are in the repository, and what is kept outside it."""
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
+REFERENCE = SRC / "tiny_llm_ref"
 CURRICULUM = ROOT / "curriculum"
 TESTS = ROOT / "tests_refsol"
 BOOK = ROOT / "book"
 MODELS = ROOT / "models"
+
+
+def cache_folder() -> Path:
+    """Where files made once are kept for this user. Raises RuntimeError for one without a home folder."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tiny-llm"

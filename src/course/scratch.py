@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.errors import CourseError
-from course.paths import ROOT, SRC
+from course.paths import REFERENCE, ROOT, SRC
 from course.summary import Result
 
-REFERENCE = SRC / "tiny_llm_ref"
 TIMED_OUT = 124
 # Only what grading needs: other plugins take half the time of a run.
 _PYTEST = ("-m", "pytest", "-qq", "--tb=no", "-rN", "--no-header", "--import-mode=importlib", "-p", "no:cacheprovider")

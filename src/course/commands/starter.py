@@ -6,10 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 from course.errors import CourseError
-from course.paths import ROOT, SRC
+from course.paths import REFERENCE, ROOT, SRC
 
 HELP = "generate the learner's package src/tiny_llm from the reference"
-REFERENCE = SRC / "tiny_llm_ref"
 TARGET = SRC / "tiny_llm"
 BACKUP = ROOT / ".course" / "backup"
 
