@@ -69,6 +69,11 @@ class Task(TaskTable, frozen=True, eq=False):
     def anchor(self) -> str:
         return f"book/src/{self.chapter}#task-{self.number}"
 
+    @property
+    def options(self) -> str:
+        """What selects it on a command line."""
+        return f"--week {self.week} --day {self.day} --task {self.number}"
+
     def stub(self, symbol: str) -> str:
         """The text that an unwritten `symbol` of this task raises."""
         return f"{self.label}: {symbol} - see {self.anchor}"

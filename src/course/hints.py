@@ -26,7 +26,7 @@ def remember(task: Task, level: int, path: Path = STATE) -> None:
 
 def command(task: Task) -> str:
     """The command that shows the task's next hint."""
-    return f"pdm run hint --week {task.week} --day {task.day} --task {task.number}"
+    return f"pdm run hint {task.options}"
 
 
 def _shown(state: dict[str, object]) -> dict[str, int]:

@@ -122,13 +122,12 @@ class Summary:
             return
         blockers = {f"blocked by {task.label}": task for task in self.curriculum.tasks}
         task = blockers.get(_state(tasks[todo]), todo)
-        where = f"--week {task.week} --day {task.day} --task {task.number}"
         console.print(f"\nnext: {task.label}: {task.title}", markup=False)
         console.print(f"  write  {', '.join(f'src/{self.solution}/{file}' for file in task.symbols)}", markup=False)
         console.print(f"  read   {task.anchor}", markup=False)
-        console.print(f"  hint   pdm run hint {where}", markup=False)
+        console.print(f"  hint   pdm run hint {task.options}", markup=False)
         if _state(tasks.get(task, [])) == "failing":
-            console.print(f"  again  pdm run test {where}{self._option()}", markup=False)
+            console.print(f"  again  pdm run test {task.options}{self._option()}", markup=False)
 
     def _print_following(self, console: "Console", last: Task) -> None:
         task = _after(self.curriculum.tasks, last)

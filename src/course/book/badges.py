@@ -13,8 +13,8 @@ TASK_HEADING = re.compile(r"^## Task (\d+): (.+?)[ \t]*$", re.MULTILINE)
 def badge(course: Curriculum, page: Page, line: int, argument: str) -> str:
     """The line under a task's heading."""
     task = registry.task_at(course, page, line, argument)
-    command = f"pdm run test --week {task.week} --day {task.day} --task {task.number}"
-    return f'<p class="badge"><strong>{task.label}</strong> · {_points(task.points)} · <code>{command}</code></p>'
+    command = f"<code>pdm run test {task.options}</code>"
+    return f'<p class="badge"><strong>{task.label}</strong> · {_points(task.points)} · {command}</p>'
 
 
 def day(course: Curriculum, page: Page, line: int, argument: str) -> str:

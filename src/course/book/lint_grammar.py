@@ -81,7 +81,7 @@ def _task(section: Page, line: int, task: Task) -> Iterator[Finding]:
     for directive in ("badge", "hints"):
         if number not in [a for a, _ in directives(section, directive)]:
             yield section.finding(line, f"task {number} has no {directive}", f"write {{{{#{directive} {number}}}}}")
-    command = f"pdm run test --week {task.week} --day {task.day} --task {task.number}"
+    command = f"pdm run test {task.options}"
     if not any(re.search(rf"{command}\b", f.body) for f in fences(section.text) if f.language == "bash"):
         yield section.finding(line, f"task {number} does not show its command", f"add a bash fence with {command}")
     for label in ("Files", "Contract", "Expected red"):
