@@ -155,6 +155,12 @@ def test_a_clean_book_has_no_findings(findings):
     assert findings(spelling=True) == []
 
 
+def test_a_command_that_asks_for_help_is_read_and_not_answered(findings, capsys):
+    chapter = FILES["book/src/week1-01-attention.md"].replace("&& pdm run book", "&& pdm run bench model --help")
+    assert findings(**{"book/src/week1-01-attention.md": chapter}) == []
+    assert capsys.readouterr().out == ""
+
+
 # (text to replace, its replacement, the finding)
 CHAPTER_FAULTS = [
     ("(glossary.md#embedding)", "(glosary.md)", "the link 'glosary.md' leads nowhere"),
@@ -166,6 +172,7 @@ CHAPTER_FAULTS = [
     ('{{#figure box "', '{{#figure bax "', "no figure 'bax'"),
     ("--task 2` or", "--task 9` or", "has no task 9"),
     ("`./run main", "`./run mian", "there is no command 'mian'"),
+    ("`./run main", "`./run pytest", "there is no command 'pytest'"),
     ("--prompt \\", "--promt \\", "unrecognized arguments: --promt"),
     ("&& pdm run book", "&& pdm run book --port many", "invalid int value"),
     ("test-refsol --week 1", "test-refsol --week 7", "week 7 does not exist"),

@@ -5,6 +5,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from typing import TextIO
 
 from course.book.library import Library, code_spans
 from course.book.page import Finding, Page, fences
@@ -13,14 +14,17 @@ from course.curriculum import Curriculum
 from course.errors import CourseError
 
 SHELLS = ("bash", "sh", "console")
-EXECUTABLES = ("python", "pytest", "ruff")  # `pdm run` starts these as they are
-
 _PLACEHOLDER = re.compile(r"<[a-zA-Z][^<>]*>|\.\.\.$|…")
 
 
 class _Parser(argparse.ArgumentParser):
+    """Reads a line without running it: mistakes are raised, and `--help` shows nothing."""
+
     def error(self, message: str) -> None:
         raise ValueError(message)
+
+    def print_help(self, file: TextIO | None = None) -> None:
+        """Nothing."""
 
 
 def check(library: Library) -> Iterator[Finding]:
@@ -67,7 +71,7 @@ def _problems(course: Curriculum, scripts: dict[str, list[str]], line: str) -> I
         if not words or words[0] == "PLACEHOLDER":
             continue
         if words[0] not in scripts:
-            if words[0] not in EXECUTABLES:
+            if words[0] != "python":  # which `pdm run` and `./run` start as it is
                 yield f"there is no command {words[0]!r}"
         elif not _PLACEHOLDER.search(line):
             yield from _parse(course, scripts[words[0]] + words[1:])
