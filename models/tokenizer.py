@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from models.config import Shape
 from models.corpus import documents
 
-VOCAB_SIZE = 2048
 SPECIAL = (
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>",
     "<think>", "</think>",
@@ -33,7 +33,7 @@ def _texts(seed: int, count: int) -> Iterator[str]:
         yield text
 
 
-def train_tokenizer(seed: int = 0, count: int = 40_000, vocab_size: int = VOCAB_SIZE) -> Tokenizer:
+def train_tokenizer(seed: int = 0, count: int = 40_000, vocab_size: int = Shape.vocab_size) -> Tokenizer:
     """Train on `count` documents of the corpus `seed`; special tokens take the last entries."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "tiny")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    save_tokenizer(train_tokenizer(options.seed), options.out, 2048)
+    save_tokenizer(train_tokenizer(options.seed), options.out, Shape().max_positions)
 
 
 if __name__ == "__main__":
