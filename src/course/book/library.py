@@ -35,11 +35,8 @@ class Library:
     def load(cls, book: Path = BOOK, course: Curriculum | None = None, root: Path = ROOT) -> "Library":
         """Read every chapter of `book/src`. Raises CourseError when the registry cannot be read."""
         src = book / "src"
-        paths = sorted(p for p in src.rglob("*.md"))
-        pages = {
-            p.relative_to(src).as_posix(): Page(p.relative_to(src).as_posix(), p.read_text("utf-8")) for p in paths
-        }
-        return cls(book, course or curriculum.load(), root, pages)
+        pages = [Page(path.relative_to(src).as_posix(), path.read_text("utf-8")) for path in sorted(src.rglob("*.md"))]
+        return cls(book, course or curriculum.load(), root, {page.path: page for page in pages})
 
     @property
     def src(self) -> Path:

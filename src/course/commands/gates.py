@@ -1,4 +1,4 @@
-"""`python -m course gates`: every graded test must be TODO or blocked on a freshly generated starter."""
+"""`pdm run gates`: every graded test must be TODO or blocked on a freshly generated starter."""
 
 import argparse
 import sys
