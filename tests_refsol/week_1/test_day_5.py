@@ -116,10 +116,6 @@ def suspects_of(inputs: dict, mistakes: dict[str, type], run: Callable[[Qwen3Flo
     return {text: lambda kind=kind: run(oracle(inputs, kind)) for text, kind in mistakes.items()}
 
 
-def same_dtype(x: mx.array, dtype: mx.Dtype, what: str) -> None:
-    assert x.dtype == dtype, f"{what}: the dtype should be {dtype}, got {x.dtype}"
-
-
 @case(
     task=1,
     params=[
@@ -1052,10 +1048,6 @@ class UnpackedWeightsAreRoundedOnce:
             small = np.abs(w) < np.abs(w).max() / 16
             what = f"{name}: values near 0 (were scales and biases converted before they were used?)"
             close(wide(got[name])[small], w[small], tol=ONCE[dtype], what=what)
-
-
-def change_name(tensors: dict, old: str, new: str) -> dict:
-    return {new if name == old else name: w for name, w in tensors.items()}
 
 
 NAMES = [
