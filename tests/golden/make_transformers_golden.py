@@ -2,8 +2,8 @@
 
 PyTorch is no dependency of the course, so this runs in an environment of its own, from the repository root:
 
-    python3 -m venv /tmp/torchenv && /tmp/torchenv/bin/pip install torch==2.13.0 transformers==5.24.0
-    PYTHONPATH=src /tmp/torchenv/bin/python tests/golden/make_transformers_golden.py
+    python3 -m venv torch-env && torch-env/bin/pip install torch==2.13.0 transformers==5.24.0
+    PYTHONPATH=src torch-env/bin/python tests/golden/make_transformers_golden.py
 """
 
 import numpy as np
