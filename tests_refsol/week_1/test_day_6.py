@@ -499,7 +499,7 @@ class LongStreamsStayCheap:
 
 @case(task=2)
 class StreamsDoNotMix:
-    """Two detokenisers in turn give what each gives alone."""
+    """Two detokenizers in turn give what each gives alone."""
 
     def inputs(rng):
         return [stream_of(rng, "text", 2) for _ in range(2)]
@@ -785,7 +785,7 @@ class WithoutStopsItIsTheWholeText:
     def verify(inputs, got):
         want = b"".join(inputs["pieces"]).decode(errors="replace")
         kept = "".join(got["pieces"])
-        suspects = {"what the detokeniser still held at the end is lost": kept if want.startswith(kept) else None}
+        suspects = {"what the detokenizer still held at the end is lost": kept if want.startswith(kept) else None}
         explain(kept, want, suspects, "the text of all tokens")
         assert all(got["pieces"]), "an empty piece was yielded"
         due = "the finish reason is the one the tokens ended with, and 'length' where they have none:"

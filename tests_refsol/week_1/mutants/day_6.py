@@ -443,12 +443,12 @@ MUTANTS = [
         killer="EndsBeforeTheFirstStopString",
     ),
     Mutant(
-        name="no-detokeniser-flush",
+        name="no-detokenizer-flush",
         task=4,
         file=GENERATE,
         old="held += detokenizer.finish()",
         new='held += ""',
-        message="what the detokeniser still held at the end is lost",
+        message="what the detokenizer still held at the end is lost",
         killer="WithoutStopsItIsTheWholeText",
     ),
     Mutant(
