@@ -15,8 +15,8 @@ from course.checkpoint_json import Recommended
 from course.errors import CourseError
 from course.folder import contents, read_as, read_config
 from course.memory import available_memory, check_memory, default_dtype
+from course.paths import REFERENCE
 
-REFERENCE = "tiny_llm_ref"
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
 END_TOKENS = ("<|im_end|>", "<|endoftext|>")
 
@@ -61,7 +61,7 @@ class Meter:
 class Assistant:
     """One model in one number format, run by one package. Raises CourseError where it cannot be loaded."""
 
-    def __init__(self, folder: Path, solution: str = REFERENCE, dtype: str | None = None):
+    def __init__(self, folder: Path, solution: str = REFERENCE.name, dtype: str | None = None):
         import mlx.core as mx
 
         self.folder, self.solution = folder, solution
@@ -75,7 +75,7 @@ class Assistant:
         try:
             self.model = load_model(folder, getattr(mx, self.dtype), available_memory())
         except (ValueError, FileNotFoundError, MemoryError) as error:
-            if solution != REFERENCE:
+            if solution != REFERENCE.name:
                 raise  # a learner wants to see where
             raise CourseError(f"cannot load {folder}: {error}") from error
 

@@ -1,12 +1,11 @@
 """Errors of the solution package, told to the person who writes it: a task to do, or their own lines."""
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from course.errors import CourseError
 from course.failure import one_line, own_lines
+from course.paths import package_folder
 from course.stub import stub_of
 
 
@@ -23,12 +22,7 @@ def explained(solution: str) -> Iterator[None]:
                 f"{stub.text} is still to be written (`pdm run test --week {stub.week} --day {stub.day} --task "
                 f"{stub.task}` checks it; --solution tiny_llm_ref runs the reference)"
             ) from error
-        lines = own_lines(error, _folder(solution))
+        lines = own_lines(error, package_folder(solution))
         if not lines:
             raise
         raise CourseError("\n  ".join([f"{solution} failed: {one_line(error)}", *lines])) from error
-
-
-def _folder(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    return Path(spec.submodule_search_locations[0]) if spec else Path(package)

@@ -1,6 +1,7 @@
 """Where things are in the repository, and what is kept outside it."""
 
 import os
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,3 +17,10 @@ def cache_folder() -> Path:
     """Where files made once are kept for this user. Raises RuntimeError for one without a home folder."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "tiny-llm"
+
+
+def package_folder(package: str) -> Path:
+    """Where Python finds `package`, without importing it; its bare name where it finds none."""
+    spec = PathFinder.find_spec(package)
+    places = list(spec.submodule_search_locations or []) if spec else []
+    return Path(places[0]) if places else Path(package)

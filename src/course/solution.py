@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.guard import Forbidden, Guard
+from course.paths import package_folder
 
 OTHER = {"tiny_llm": "tiny_llm_ref", "tiny_llm_ref": "tiny_llm"}
 
@@ -33,9 +34,7 @@ class Solution:
     @property
     def folder(self) -> Path:
         """Where the package is."""
-        spec = importlib.machinery.PathFinder.find_spec(self.package)
-        places = list(spec.submodule_search_locations or []) if spec else []
-        return Path(places[0]) if places else Path(self.package)
+        return package_folder(self.package)
 
 
 class _Finder:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from course.curriculum import Curriculum, Task
+from course.hints import command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,7 +126,7 @@ class Summary:
         console.print(f"\nnext: {task.label}: {task.title}", markup=False)
         console.print(f"  write  {', '.join(f'src/{self.solution}/{file}' for file in task.symbols)}", markup=False)
         console.print(f"  read   {task.anchor}", markup=False)
-        console.print(f"  hint   pdm run hint {task.options}", markup=False)
+        console.print(f"  hint   {command(task)}", markup=False)
         if _state(tasks.get(task, [])) == "failing":
             console.print(f"  again  pdm run test {task.options}{self._option()}", markup=False)
 
