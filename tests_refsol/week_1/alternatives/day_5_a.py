@@ -72,16 +72,16 @@ def _block(self: Qwen3Block, x: mx.array, cache: LayerCache | None = None) -> mx
     return self.ops.mlp(self, y)
 
 
-def _model(self: Qwen3, tokens: mx.array, cache: list[LayerCache] | None = None) -> mx.array:
+def _hidden(self: Qwen3, tokens: mx.array, cache: list[LayerCache] | None = None) -> mx.array:
     """Layers and caches side by side."""
     x = self.embedding(tokens)
     for layer, layer_cache in zip(self.layers, cache or [None] * len(self.layers), strict=True):
         x = layer(x, layer_cache)
-    return self.ops.head(self, x)
+    return x
 
 
 Qwen3Attention.qkv, Qwen3Attention.output = _qkv, _output
-Qwen3Block.__call__, Qwen3.__call__ = _block, _model
+Qwen3Block.__call__, Qwen3.hidden = _block, _hidden
 
 
 # file: model/checkpoint.py

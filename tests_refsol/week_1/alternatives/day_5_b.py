@@ -97,7 +97,7 @@ class Qwen3Block(Qwen3Block):
 class Qwen3(Qwen3):
     """Recursive."""
 
-    def __call__(self, tokens: mx.array, cache: list[LayerCache] | None = None) -> mx.array:
+    def hidden(self, tokens: mx.array, cache: list[LayerCache] | None = None) -> mx.array:
         """Down to the embedding and back."""
 
         def stream(n: int) -> mx.array:
@@ -105,7 +105,7 @@ class Qwen3(Qwen3):
                 return self.embedding(tokens)
             return self.layers[n - 1](stream(n - 1), cache[n - 1] if cache is not None else None)
 
-        return self.ops.head(self, stream(len(self.layers)))
+        return stream(len(self.layers))
 
 
 # file: model/checkpoint.py
