@@ -11,14 +11,14 @@ from course.errors import CourseError
 
 
 def command_names() -> list[str]:
-    """Names of all commands, from the files in `course/commands`."""
+    """Names of all commands, from the files in `course/commands`: `build_ext.py` is the command `build-ext`."""
     folder = Path(__file__).with_name("commands")
-    return sorted(p.stem for p in folder.glob("*.py") if p.stem != "__init__")
+    return sorted(p.stem.replace("_", "-") for p in folder.glob("*.py") if p.stem != "__init__")
 
 
 def command_module(name: str) -> ModuleType:
     """The module of the command `name`, which must be one."""
-    return importlib.import_module(f"course.commands.{name}")
+    return importlib.import_module(f"course.commands.{name.replace('-', '_')}")
 
 
 class _Parser(argparse.ArgumentParser):
