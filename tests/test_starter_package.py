@@ -231,7 +231,7 @@ def test_force_keeps_the_earlier_folder(target: Path, capsys: pytest.CaptureFixt
     assert tree(target) == fresh
     (kept,) = (target.parent / "backup").glob("*/pkg")
     assert tree(kept) == mine
-    assert str(kept) in capsys.readouterr().out
+    assert str(kept.parent) in capsys.readouterr().out
 
 
 def test_missing_files_are_written_without_force(target: Path):

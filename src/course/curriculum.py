@@ -15,7 +15,7 @@ import msgspec
 
 from course.curriculum_checks import check_day, check_order, check_symbols
 from course.errors import CourseError
-from course.paths import CURRICULUM, TESTS
+from course.paths import CURRICULUM, TESTS, is_extension
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(gt=0)]
@@ -94,6 +94,16 @@ class Day(DayTable, frozen=True, eq=False):
         return TESTS / f"week_{self.week}" / f"test_day_{self.day}.py"
 
     @property
+    def is_kernel_day(self) -> bool:
+        """Whether the learner writes C++ or Metal on this day: code that may crash what runs it."""
+        return any(is_extension(file) for task in self.tasks for file in task.symbols)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the learner writes C++ on this day; Metal needs no build."""
+        return any(is_extension(file) and not file.endswith(".metal") for t in self.tasks for file in t.symbols)
+
+    @property
     def mutants(self) -> Path:
         return TESTS / f"week_{self.week}" / "mutants" / f"day_{self.day}.py"
 
@@ -140,6 +150,11 @@ class Curriculum(msgspec.Struct, frozen=True, eq=False, dict=True):
             for file, names in day.given.items():
                 files.setdefault(file, FileSymbols({}, set())).given.update(names)
         return files
+
+    def needs_library(self, day: Day) -> bool:
+        """Whether the C++ library must be built for a day: for its own tasks, or for an earlier day that it needs."""
+        needed = (self.day(*map(int, need.split("."))) for need in day.needs)
+        return day.is_compiled or any(map(self.needs_library, needed))
 
     def week(self, number: int) -> Week:
         """Raises CourseError for a week that does not exist."""

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from course.errors import CourseError
+from course.paths import is_extension
 
 if TYPE_CHECKING:
     from course.curriculum import DayTable, TaskTable, WeekTable
@@ -83,6 +84,9 @@ def check_file(key: str, file: str) -> None:
     path = PurePosixPath(file)
     if path.is_absolute() or ".." in path.parts or str(path) != file or path.stem == "__init__":
         raise CourseError(f'{key}: must be a path inside the package like "model/basics.py", and no __init__ file')
+    suffixes = (".cpp", ".h", ".metal") if is_extension(file) else (".py",)
+    if path.suffix not in suffixes:
+        raise CourseError(f"{key}: a task's file ends in {' or '.join(suffixes)} here: got {path.name}")
 
 
 def check_symbol(key: str, name: str, before: str | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from course.curriculum import Day
 from course.errors import CourseError
-from course.paths import REFERENCE
+from course.paths import REFERENCE, source_file
 from course.scratch import Report, grade, scratch
 from course.verdict import NOTHING_GRADED
 
@@ -18,7 +18,7 @@ PER_TASK = 3
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: in `file` of the package the text `old`, which occurs exactly once, becomes `new`."""
+    """One mistake: in `file`, named as in the registry, the text `old`, which occurs exactly once, becomes `new`."""
 
     name: str
     task: int
@@ -51,7 +51,7 @@ def problems_of(day: Day, mutants: list[Mutant], reference: Path = REFERENCE) ->
             problems.append(f"{mutant.name}: {day.label} has no task {mutant.task}")
         if not mutant.message:
             problems.append(f"{mutant.name}: needs a message, the likely mistake that the learner is told")
-        if problem := _unfit(mutant, reference / mutant.file):
+        if problem := _unfit(mutant, source_file(reference, mutant.file)):
             problems.append(f"{mutant.name}: {problem}")
     return problems
 
@@ -68,7 +68,7 @@ def _unfit(mutant: Mutant, path: Path) -> str | None:
 def run_mutant(day: Day, mutant: Mutant, *options: str, reference: Path = REFERENCE) -> Report:
     """Grade a copy of the reference with the mistake in it."""
     with scratch(reference) as package:
-        path = package / mutant.file
+        path = source_file(package, mutant.file)
         path.write_text(path.read_text().replace(mutant.old, mutant.new))
         return grade(package, [day.tests], *options)
 

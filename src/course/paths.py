@@ -14,7 +14,7 @@ MODELS = ROOT / "models"
 
 EXTENSION = "_ext"  # the module that a package's C++ sources become
 _EXTENSION_FOLDERS = {"tiny_llm_ref": "extensions_ref", "tiny_llm": "extensions"}
-_PREFIX = "extensions/"
+_PREFIX = "extensions/"  # of the names that the registry gives to files of an extension folder
 
 
 def cache_folder() -> Path:
@@ -32,10 +32,19 @@ def package_folder(package: str) -> Path:
 
 def extension_folder(package: Path) -> Path:
     """Where a package keeps its C++ and Metal sources: beside it, also in a scratch copy."""
-    return package.parent / _EXTENSION_FOLDERS[package.name]
+    return package.parent / _EXTENSION_FOLDERS.get(package.name, f"{package.name}_extensions")
+
+
+def is_extension(name: str) -> bool:
+    """Whether the registry's name of a file means one of C++ or Metal: "extensions/src/qmv.cpp"."""
+    return name.startswith(_PREFIX)
+
+
+def extension_name(file: str) -> str:
+    """The registry's name of a file of an extension folder: "src/qmv.cpp" is called "extensions/src/qmv.cpp"."""
+    return _PREFIX + file
 
 
 def source_file(package: Path, name: str) -> Path:
-    """The file that the registry calls `name`: "model/basics.py", or "extensions/src/qmv.cpp" beside the package."""
-    inside = name.removeprefix(_PREFIX)
-    return package / name if inside == name else extension_folder(package) / inside
+    """The file that the registry calls `name`: in the package, or in the extension folder beside it."""
+    return extension_folder(package) / name.removeprefix(_PREFIX) if is_extension(name) else package / name

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.errors import CourseError
-from course.paths import REFERENCE, ROOT, SRC
+from course.paths import REFERENCE, ROOT, SRC, extension_folder
 from course.summary import Result
 
 TIMED_OUT = 124
@@ -38,10 +38,16 @@ class Report:
 
 @contextmanager
 def scratch(package: Path = REFERENCE) -> Iterator[Path]:
-    """A copy of `package` in a folder of its own, removed afterwards."""
+    """A copy of `package`, with its C++ and Metal sources beside it, in a folder of its own, removed afterwards.
+
+    A library that is built comes with it, so only changed C++ sources are compiled again.
+    """
     with tempfile.TemporaryDirectory(prefix="tiny-llm-") as folder:
         copy = Path(folder) / package.name
-        shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        left = shutil.ignore_patterns("__pycache__", "build")
+        shutil.copytree(package, copy, ignore=left)
+        if extension_folder(package).is_dir():
+            shutil.copytree(extension_folder(package), extension_folder(copy), ignore=left)
         yield copy
 
 

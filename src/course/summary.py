@@ -4,10 +4,12 @@ import io
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.curriculum import Curriculum, Task
 from course.hints import command
+from course.paths import source_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,7 +126,8 @@ class Summary:
         blockers = {f"blocked by {task.label}": task for task in self.curriculum.tasks}
         task = blockers.get(_state(tasks[todo]), todo)
         console.print(f"\nnext: {task.label}: {task.title}", markup=False)
-        console.print(f"  write  {', '.join(f'src/{self.solution}/{file}' for file in task.symbols)}", markup=False)
+        files = (source_file(Path("src") / self.solution, file).as_posix() for file in task.symbols)
+        console.print(f"  write  {', '.join(files)}", markup=False)
         console.print(f"  read   {task.anchor}", markup=False)
         console.print(f"  hint   {command(task)}", markup=False)
         if _state(tasks.get(task, [])) == "failing":

@@ -1,4 +1,6 @@
-"""`pdm run starter`: writes the learner's package, and never over a learner's work unless told to."""
+"""`pdm run starter`: writes the learner's package, and never over a learner's work unless told to.
+
+The package's C++ and Metal sources are part of it, in the extension folder beside it."""
 
 import argparse
 import shutil
@@ -6,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from course.errors import CourseError
-from course.paths import REFERENCE, ROOT, SRC
+from course.paths import REFERENCE, ROOT, SRC, extension_folder, source_file
 
-HELP = "generate the learner's package src/tiny_llm from the reference"
+HELP = "generate the learner's src/tiny_llm and src/extensions from the reference"
 TARGET = SRC / "tiny_llm"
 BACKUP = ROOT / ".course" / "backup"
 
@@ -17,7 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace a package that holds work, after a backup")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the package is not fresh")
     parser.add_argument(
-        "--target", type=Path, default=TARGET, metavar="DIR", help="write to DIR (default src/tiny_llm)"
+        "--target",
+        type=Path,
+        default=TARGET,
+        metavar="DIR",
+        help="write to DIR, and the C++ and Metal files beside it (default src/tiny_llm)",
     )
 
 
@@ -30,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     target = _checked_target(args.target)
     curriculum = load()
     fresh = render(curriculum, REFERENCE)
-    found = read_package(target) if target.exists() else {}
+    found = read_package(target)
     if args.check:
         return _check(target, fresh, found)
     if fresh == found:
@@ -46,20 +52,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def back_up(target: Path) -> Path:
-    """Move a folder to `.course/backup/TIME/`; returns where it is now."""
+    """Move a package and its extension folder to `.course/backup/TIME/`; returns that folder."""
     parent = BACKUP / datetime.now().strftime("%Y%m%d-%H%M%S-%f")
     parent.mkdir(parents=True)
-    return Path(shutil.move(target, parent / target.name))
+    for folder in (target, extension_folder(target)):
+        if folder.exists():
+            shutil.move(folder, parent / folder.name)
+    return parent
 
 
 def _check(target: Path, fresh: dict[str, bytes], found: dict[str, bytes]) -> int:
     for name in sorted(fresh.keys() | found.keys()):
         if name not in found:
-            print(f"{_show(target / name)} is missing")
+            print(f"{_show(source_file(target, name))} is missing")
         elif name not in fresh:
-            print(f"{_show(target / name)} is not in the reference")
+            print(f"{_show(source_file(target, name))} is not in the reference")
         elif fresh[name] != found[name]:
-            print(f"{_show(target / name)} differs from the reference's starter")
+            print(f"{_show(source_file(target, name))} differs from the reference's starter")
     if fresh == found:
         return 0
     print("write it anew: pdm run starter --force")

@@ -1,6 +1,6 @@
 """A package's C++ library as its Python code sees it: loaded when first used, every call counted.
 
-`_ext = extension(__package__)` in a module of the package; then `_ext.quantized_matmul(...)` is the library's function."""
+A module of the package says `_ext = extension(__package__)`; `_ext.quantized_matmul` is then the library's function."""
 
 import functools
 import importlib

@@ -1,7 +1,7 @@
 """Proof of kernel: which kernels ran, and whether the result depends on what they computed.
 
-Every call of a kernel, Metal or C++, passes its outputs through `called`. Counting alone can be cheated by a launch whose
-result is thrown away; so `faulty` changes one number of what a kernel returns, and the final result must change too.
+Every call of a kernel, Metal or C++, passes its outputs through `called`. Counting alone can be cheated by a launch
+whose result is thrown away; so `faulty` changes one number of what a kernel returns, and the final result must change.
 Both work at the time of the call, on lazy arrays, and hold for all threads of the process."""
 
 import threading
@@ -64,7 +64,7 @@ def faulty(name: str, index: int = 0, delta: float = 8.0) -> Iterator[None]:
 
 
 def called(name: str, outputs: object) -> object:
-    """Note one call of the kernel `name`; returns its outputs (an array, or a list or tuple of them), or faulty ones."""
+    """Note a call of the kernel `name`; returns its outputs (an array, or a list or tuple of them), or faulty ones."""
     if not (_counts or _faults):
         return outputs
     with _lock:

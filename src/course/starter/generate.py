@@ -1,23 +1,30 @@
 """The learner's package from the reference package: task bodies become stubs, all other text is kept."""
 
 import ast
-import textwrap
 from pathlib import Path
 
 from course.curriculum import Curriculum, FileSymbols
 from course.errors import CourseError
+from course.paths import extension_folder, extension_name, source_file
 from course.starter.bodies import stub_body
+from course.starter.header import header
 from course.starter.prune import prune
-from course.starter.source import LINE_LENGTH, apply, split_lines
+from course.starter.regions import regions, stubbed_source
+from course.starter.source import apply, split_lines
 from course.starter.symbols import check_found, check_listed, stubs
 
 BUILT = {".pyc", ".so", ".dylib", ".pyd"}
+LEFT = {"__pycache__", "build"}  # folders in which only programs write
+MARKED = (".cpp", ".h", ".metal")  # languages whose tasks stand between comments
 
 
 def generate(curriculum: Curriculum, src: Path, dst: Path) -> None:
-    """Write the starter of the reference package `src` into the folder `dst`. Raises CourseError before it writes."""
+    """Write the starter of the reference package `src` into the folder `dst` (its C++ and Metal files beside it).
+
+    Raises CourseError before it writes.
+    """
     for name, content in render(curriculum, src).items():
-        path = dst / name
+        path = source_file(dst, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
@@ -27,22 +34,41 @@ def render(curriculum: Curriculum, src: Path) -> dict[str, bytes]:
     sources = read_package(src)
     for name in curriculum.files:
         if name not in sources:
-            raise CourseError(
-                f"{src.name}/{name}: the curriculum lists this file, but it is missing: write or unlist it"
-            )
-    files = {}
-    for name, content in sources.items():
-        listed = curriculum.files.get(name)
-        files[name] = content if not name.endswith(".py") else _render_file(src.name, name, content, listed)
-    return files
+            place = source_file(Path(src.name), name)
+            raise CourseError(f"{place}: the curriculum lists this file, but it is missing: write or unlist it")
+    return {name: _render(src.name, name, content, curriculum) for name, content in sources.items()}
 
 
 def read_package(folder: Path) -> dict[str, bytes]:
-    """All files of a package by name, without what Python, a compiler or an editor leaves there."""
+    """All files of a package and of its extension folder, named as in the registry: "extensions/src/qmv.cpp".
+
+    What Python, a compiler or an editor leaves there does not count.
+    """
+    extension = {extension_name(name): content for name, content in _read_folder(extension_folder(folder)).items()}
+    return _read_folder(folder) | extension
+
+
+def _read_folder(folder: Path) -> dict[str, bytes]:
     paths = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.suffix not in BUILT)
     names = {path.relative_to(folder): path for path in paths}
-    hidden = [name for name in names if any(part.startswith(".") or part == "__pycache__" for part in name.parts)]
+    hidden = [name for name in names if any(part.startswith(".") or part in LEFT for part in name.parts)]
     return {name.as_posix(): path.read_bytes() for name, path in names.items() if name not in hidden}
+
+
+def _render(package: str, name: str, content: bytes, curriculum: Curriculum) -> bytes:
+    listed = curriculum.files.get(name)
+    if name.endswith(".py"):
+        return _render_file(package, name, content, listed)
+    if not name.endswith(MARKED):
+        return content
+    file = str(source_file(Path(package), name))
+    try:
+        text = content.decode()
+    except ValueError as error:
+        raise CourseError(f"{file}: is no text: {error}") from None
+    if listed is None and regions(file, text):
+        raise CourseError(f"{file}: marks tasks, but the curriculum does not list it: list it or drop the comments")
+    return content if listed is None else stubbed_source(file, text, listed).encode()
 
 
 def _render_file(package: str, name: str, content: bytes, listed: FileSymbols | None) -> bytes:
@@ -68,15 +94,7 @@ def stubbed(file: str, text: str, listed: FileSymbols) -> str:
     edits = [stub_body(lines, node, message) for node, message in stubs(file, tree, listed)]
     starter = prune(text, apply(text, edits), listed)
     opens_with_docstring = ast.get_docstring(tree) is not None and tree.body[0].lineno == 1
-    return _header(listed) + ("" if opens_with_docstring else "\n") + starter
-
-
-def _header(listed: FileSymbols) -> str:
-    """The first lines of a task file; they name its chapters."""
-    chapters = dict.fromkeys(f"book/src/{task.chapter}" for task in listed.tasks.values())
-    text = f"This file is yours to edit. Read {', '.join(sorted(chapters))}."
-    width = LINE_LENGTH - 2
-    return "".join(f"# {line}\n" for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
+    return header(listed) + ("" if opens_with_docstring else "\n") + starter
 
 
 def _check_imports(file: str, package: str, tree: ast.Module) -> None:
