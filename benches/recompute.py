@@ -7,6 +7,7 @@ from course.errors import CourseError
 from course.models import locate
 from course.options import number
 from course.timing import Spread, seconds
+from course.variant import SOLUTIONS, Variant
 
 HELP = "tokens/s of the embedded model at 200 tokens of context"
 BAR = 20.0  # tokens/s on two cores
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's options."""
     count = number(int, "of at least 1", lambda x: x >= 1, 200)
     parser.add_argument("--model", default="tiny", help="a model name or folder, as for `pdm run main`")
-    parser.add_argument("--solution", choices=["tiny_llm_ref", "tiny_llm"], default="tiny_llm_ref")
+    parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0])
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"])
     parser.add_argument("--context", type=count, default=200, metavar="TOKENS", help="where to measure (default 200)")
     parser.add_argument("--rounds", type=count, default=5, metavar="N", help="readings")
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     """Numbers and one line; each reading is a stream of ten tokens that begins at the context."""
-    assistant = Assistant(locate(args.model), args.solution, args.dtype)
+    assistant = Assistant(locate(args.model), Variant(args.solution), args.dtype)
     if args.context + TOKENS > assistant.context:
         limit = assistant.context - TOKENS
         raise CourseError(
@@ -41,6 +42,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     stream()
     speed = Spread.of([seconds(stream) for _ in range(args.rounds)]).per(TOKENS)
     verdict = "meets" if speed.median >= BAR else "misses"
-    line = f"{assistant.folder.name} in {assistant.dtype} at {args.context} tokens: {speed} tokens/s: {verdict} {BAR:g}"
-    numbers = {"model": str(assistant.folder), "dtype": assistant.dtype, "context": args.context, "bar": BAR}
+    dtype = assistant.format.dtype
+    line = f"{assistant.folder.name} in {dtype} at {args.context} tokens: {speed} tokens/s: {verdict} {BAR:g}"
+    numbers = {"model": str(assistant.folder), "dtype": dtype, "context": args.context, "bar": BAR}
     return numbers | {"tokens_per_s": speed.plain()}, [line]

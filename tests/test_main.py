@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 from course.assistant import Assistant
 from course.errors import CourseError
 from course.paths import SRC
+from course.variant import Variant
 
 CONTEXT = 200
 
@@ -190,6 +191,8 @@ def test_bytes_that_are_no_text_are_replaced(model):
         (["--prompt", " \n"], ["--prompt", "empty"]),
         (["--dtype", "int8"], ["--dtype", "int8", "bfloat16"]),
         (["--solution", "mine"], ["--solution", "mine", "tiny_llm"]),
+        (["--ops", "turbo"], ["--ops", "turbo", "flash"]),
+        (["--cache", "paged"], ["--cache", "paged", "dense"]),
         (["--no-such-flag"], ["--no-such-flag", "--help"]),
         (["--model", "no-such-model"], ["no-such-model", "tiny", "0.6b"]),
         (["--model", "/"], ["no config.json in /"]),
@@ -262,7 +265,7 @@ def test_wrong_value_in_a_json_file_is_told_with_file_and_key(model, tmp_path, f
     values = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(values | {key: value}))
     with pytest.raises(CourseError) as caught:
-        Assistant(folder)
+        Assistant(folder, Variant())
     assert str(path) in str(caught.value)
     assert part in str(caught.value)
 

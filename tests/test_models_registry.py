@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from course.checkpoint_json import Packing
 from course.checkpoints import Quantization, Shape, make_checkpoint
 from course.errors import CourseError
 from course.folder import Contents, contents, is_complete
-from course.memory import GIB, available_memory, check_memory, default_dtype, total_memory
+from course.memory import GIB, Format, available_memory, check_memory, default_dtype, total_memory
 from course.models import ANSWER_SECONDS, EMBEDDED, HUB, locate
 
 COMMIT = "a" * 40
@@ -225,15 +226,26 @@ def test_default_dtype_follows_system_and_memory():
     assert default_dtype(found, system="linux", memory=7 * GIB) == "float32"
     assert default_dtype(found, system="linux", memory=6 * GIB) == "bfloat16"
     assert default_dtype(Contents(GIB, "float16"), system="darwin", memory=GIB) == "float16"
+    assert default_dtype(found, packing=Packing(4, 64), system="linux", memory=GIB) == "float32"
 
 
 def test_too_little_memory_names_need_limit_and_fix():
     found = Contents(parameters=2 * GIB, dtype="bfloat16")
-    check_memory(Path("model"), found, "float32", available=8 * GIB)
+    check_memory(Path("model"), found, Format("float32"), available=8 * GIB)
     with pytest.raises(CourseError, match=r"model needs 8\.0 GiB in float32.* 7\.9 GiB .*--dtype bfloat16"):
-        check_memory(Path("model"), found, "float32", available=int(7.9 * GIB))
-    with pytest.raises(CourseError, match=r"model needs 4\.0 GiB in bfloat16.*choose a smaller model$"):
-        check_memory(Path("model"), found, "bfloat16", available=GIB)
+        check_memory(Path("model"), found, Format("float32"), available=int(7.9 * GIB))
+    with pytest.raises(CourseError, match=r"model needs 4\.0 GiB in bfloat16.*choose a smaller model, or --ops flash"):
+        check_memory(Path("model"), found, Format("bfloat16"), available=GIB)
+
+
+def test_packed_weights_need_a_seventh_of_float32():
+    found = Contents(parameters=2 * GIB, dtype="bfloat16")
+    packed = Format("float32", Packing(bits=4, group_size=64), "bfloat16")
+    assert packed.bytes_per_weight == 0.5 + 4 / 64
+    check_memory(Path("model"), found, packed, available=int(1.125 * GIB))
+    with pytest.raises(CourseError, match=r"needs 1\.1 GiB in 4 bits with float32 activations, .* a smaller model$"):
+        check_memory(Path("model"), found, packed, available=int(1.12 * GIB))
+    assert Format("float32", Packing(8, 32), "float32").bytes_per_weight == 1.25
 
 
 def test_memory_of_this_machine_is_plausible():

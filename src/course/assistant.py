@@ -4,18 +4,20 @@ Knows checkpoint folders, the package's functions and the order in which to call
 decides nothing about the conversation. Every method touches MLX, so all must run in one thread.
 """
 
-import importlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 
 from course.checkpoint_json import Recommended
 from course.errors import CourseError
 from course.folder import contents, read_as, read_config
-from course.memory import available_memory, check_memory, default_dtype
+from course.memory import available_memory, check_memory
 from course.paths import REFERENCE
+from course.traffic import Traffic, step_traffic
+from course.variant import Variant
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
 END_TOKENS = ("<|im_end|>", "<|endoftext|>")
@@ -35,14 +37,23 @@ class Settings:
 
 @dataclass
 class Meter:
-    """Counts and times one reply, and ends it early when `cancelled` is set. Times in seconds."""
+    """Counts and times one reply, and ends it early when `cancelled` is set. Times in seconds.
+
+    `reused` counts the tokens of the prompt whose keys and values were in the cache before.
+    """
 
     prompt_tokens: int
+    reused: int = 0
     started: float = field(default_factory=time.perf_counter)
     first: float | None = None
     last: float | None = None
     generated: int = 0
     cancelled: bool = False
+
+    @property
+    def decode_seconds(self) -> float:
+        """From the first token to the last."""
+        return (self.last or self.started) - (self.first or self.started)
 
     def watch(self, tokens: Iterator[int]) -> Iterator[int]:
         """Pass `tokens` on. Returns (as the generator's value) their finish reason."""
@@ -59,34 +70,38 @@ class Meter:
 
 
 class Assistant:
-    """One model in one number format, run by one package. Raises CourseError where it cannot be loaded."""
+    """One model in one number format, run in one way of one package. Raises CourseError where it cannot be loaded."""
 
-    def __init__(self, folder: Path, solution: str = REFERENCE.name, dtype: str | None = None):
-        import mlx.core as mx
-
-        self.folder, self.solution = folder, solution
-        found = contents(folder)
-        self.dtype = found.dtype if dtype == "stored" else dtype or default_dtype(found)
-        check_memory(folder, found, self.dtype)
+    def __init__(self, folder: Path, variant: Variant, dtype: str | None = None):
+        self.folder, self.variant = folder, variant
+        self.contents = contents(folder)
+        self.format = variant.format(folder, self.contents, dtype)
+        check_memory(folder, self.contents, self.format)
         self.config = read_config(folder)
         self.generation = read_as(Recommended, folder / "generation_config.json")
         self.tokenizer = self._tokenizer()
-        load_model = self.module("model.checkpoint").load_model
         try:
-            self.model = load_model(folder, getattr(mx, self.dtype), available_memory())
+            self.qwen3 = variant.load_plain(folder, self.format.dtype, available_memory())
         except (ValueError, FileNotFoundError, MemoryError) as error:
-            if solution != REFERENCE.name:
+            if variant.solution != REFERENCE.name:
                 raise  # a learner wants to see where
             raise CourseError(f"cannot load {folder}: {error}") from error
+        self.model = variant.cached(self.qwen3)
 
     def module(self, name: str) -> ModuleType:
         """A module of the solution package, such as "text.generate"."""
-        return importlib.import_module(f"{self.solution}.{name}")
+        return self.variant.module(name)
+
+    def traffic(self, tokens: int) -> Traffic:
+        """What a decode step reads at a context of `tokens`. Without a cache it keeps no keys and values to read."""
+        return step_traffic(
+            self.qwen3.config, self.contents, self.format, 0 if self.variant.cache == "none" else tokens
+        )
 
     @property
     def context(self) -> int:
         """The most tokens that prompt and reply may have together."""
-        return self.model.config.max_position_embeddings
+        return self.qwen3.config.max_position_embeddings
 
     def sampling_defaults(self) -> dict[str, float]:
         """What the checkpoint's author recommends in generation_config.json."""
@@ -107,11 +122,20 @@ class Assistant:
     def reply(self, prompt: Sequence[int], settings: Settings, meter: Meter) -> Iterator[str]:
         """Stream the text that follows `prompt`, at most to the end of the context."""
         generation = self.module("text.generate")
+        meter.reused = self._reusable(prompt)
         limit = min(settings.max_tokens, self.context - len(prompt))
         tokens = generation.generate(
             self.model, prompt, self._sample(settings), max_tokens=limit, stop_tokens=self._stop_tokens()
         )
         yield from generation.stream_text(self.tokenizer, meter.watch(tokens), settings.stop)
+
+    def _reusable(self, prompt: Sequence[int]) -> int:
+        """How many of the first tokens of `prompt` the cache holds. The last one has to run in any case."""
+        held = None if self.variant.cache == "none" else self.model.tokens
+        if held is None or held.shape[0] != 1:
+            return 0
+        equal = takewhile(lambda pair: pair[0] == pair[1], zip(held[0].tolist(), prompt[:-1], strict=False))
+        return sum(1 for _ in equal)
 
     def _sample(self, settings: Settings):
         """Greedy needs no sampler, so a learner's model can talk before the sampler is written."""

@@ -2,14 +2,38 @@
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+from course.checkpoint_json import Packing
 from course.errors import CourseError
 from course.folder import Contents
 
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 FLOAT32_SHARE = 0.6  # of the machine's memory: what float32 weights may take before bfloat16 is the default
 GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a program holds a model: activations and plain weights in `dtype`, or its matrices packed.
+
+    A packed matrix has a scale and a bias of dtype `scales` for each group.
+    """
+
+    dtype: str
+    packing: Packing | None = None
+    scales: str = "bfloat16"
+
+    @property
+    def bytes_per_weight(self) -> float:
+        """Of a matrix; norm weights, few, are never packed."""
+        if self.packing is None:
+            return BYTES[self.dtype]
+        return self.packing.bits / 8 + 2 * BYTES[self.scales] / self.packing.group_size
+
+    def __str__(self) -> str:
+        return self.dtype if self.packing is None else f"{self.packing.bits} bits with {self.dtype} activations"
 
 
 def total_memory() -> int:
@@ -29,24 +53,31 @@ def available_memory() -> int:
     return available
 
 
-def default_dtype(found: Contents, *, system: str = sys.platform, memory: int | None = None) -> str:
+def default_dtype(
+    found: Contents, *, packing: Packing | None = None, system: str = sys.platform, memory: int | None = None
+) -> str:
     """As stored on a Mac. On Linux float32, which the BLAS route makes fast, where it fits, else bfloat16."""
     if system == "darwin":
         return found.dtype
     memory = total_memory() if memory is None else memory
-    return "float32" if found.parameters * BYTES["float32"] <= FLOAT32_SHARE * memory else "bfloat16"
+    need = found.parameters * Format("float32", packing, found.dtype).bytes_per_weight
+    return "float32" if need <= FLOAT32_SHARE * memory else "bfloat16"
 
 
-def check_memory(folder: Path, found: Contents, dtype: str, *, available: int | None = None) -> None:
-    """Raise CourseError if the weights in `dtype` would not fit in what is available now."""
+def check_memory(folder: Path, found: Contents, form: Format, *, available: int | None = None) -> None:
+    """Raise CourseError if the weights in this format would not fit in what is available now."""
     available = available_memory() if available is None else available
-    need = found.parameters * BYTES[dtype]
+    need = found.parameters * form.bytes_per_weight
     if need <= available:
         return
-    smaller = ", or add --dtype bfloat16 (half the memory)" if BYTES[dtype] > 2 else ""
+    smaller = []
+    if form.packing is None:
+        smaller = [", or --ops flash (4-bit weights, by Week 2's kernels)"]
+        if BYTES[form.dtype] > 2:
+            smaller.insert(0, ", add --dtype bfloat16 (half the memory)")
     raise CourseError(
-        f"{folder.name} needs {need / GIB:.1f} GiB in {dtype}, but only {available / GIB:.1f} GiB of memory are free: "
-        f"close other programs, choose a smaller model{smaller}"
+        f"{folder.name} needs {need / GIB:.1f} GiB in {form}, but only {available / GIB:.1f} GiB of memory are free: "
+        f"close other programs, choose a smaller model{''.join(smaller)}"
     )
 
 

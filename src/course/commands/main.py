@@ -6,6 +6,7 @@ import os
 import sys
 
 from course.options import non_blank, non_empty, number
+from course.variant import Variant, add_options
 
 HELP = "chat with a model, or answer one --prompt"
 DESCRIPTION = f"{HELP}. Without --prompt, every line of standard input is a message."
@@ -16,10 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.description = DESCRIPTION
     parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, 1.7b, 4b, 8b, a folder, or a hub id")
-    parser.add_argument(
-        "--solution", choices=["tiny_llm_ref", "tiny_llm"], default="tiny_llm_ref", help="whose code runs"
-    )
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
+    add_options(parser.add_argument_group("how the model runs"))
     talk = parser.add_argument_group("conversation")
     talk.add_argument("--prompt", type=non_blank, help="answer this and stop")
     talk.add_argument("--system", type=non_blank, help="a system message: how the model should behave")
@@ -77,7 +76,7 @@ def _talk(args: argparse.Namespace) -> None:
     folder = locate(args.model)
     worker = Worker()
     with explained(args.solution):
-        assistant = worker.call(lambda: Assistant(folder, args.solution, args.dtype))
+        assistant = worker.call(lambda: Assistant(folder, Variant.chosen(args), args.dtype))
         chat = Chat(worker, assistant, _settings(args, assistant.sampling_defaults()), args.system, args.stats)
         if args.prompt is not None:
             chat.say(args.prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
