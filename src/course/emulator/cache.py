@@ -1,0 +1,75 @@
+"""Compiled kernels on disk, found by what went into them; several processes may use the folder at once."""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from course.emulator import compiler
+from course.emulator.errors import KernelError
+from course.emulator.lint import lint
+from course.emulator.preprocess import STUBS, preprocess
+from course.emulator.translate.translator import read, translate
+from course.paths import cache_folder
+
+KEEP = 600  # compiled kernels; the ones not used for longest go first
+
+
+def folder() -> Path:
+    """Where compiled kernels are kept for this user."""
+    path = cache_folder() / "kernels"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def build(source: str, checked: bool, own: frozenset[str]) -> Path:
+    """The shared object of a complete Metal source, compiled unless an earlier run has left it.
+
+    `own` names the files that `#line` gives to the author's text: errors are told in their lines.
+    Raises KernelError.
+    """
+    target = folder() / f"{_key(source, checked)}.so"
+    if target.exists():
+        with contextlib.suppress(OSError):
+            os.utime(target)
+        return target
+    unit = read(preprocess(source, compiler.compiler()), own)
+    problems = lint(unit)
+    if problems:
+        raise KernelError.of(problems)
+    text = translate(unit)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=folder()) as scratch:
+        cpp, built = Path(scratch, "kernel.cpp"), Path(scratch, "kernel.so")
+        cpp.write_text(text, encoding="utf-8")
+        compiler.compile_to(built, cpp, checked, own)
+        built.replace(target)
+    _prune(target.parent)
+    return target
+
+
+def _key(source: str, checked: bool) -> str:
+    """Everything that decides what the compiler makes: source, translator, headers, compiler and flags."""
+    path = compiler.compiler()
+    parts = [source, repr(checked), _tools(), path, compiler.version(path), *compiler.flags(path, checked)]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+@cache
+def _tools() -> str:
+    """A digest of the translator and of the headers."""
+    here = Path(__file__).parent
+    files = [*here.glob("*.py"), *here.glob("*/*.py"), *compiler.INCLUDE.rglob("*"), *STUBS.rglob("*")]
+    digest = hashlib.sha256()
+    for file in sorted(path for path in files if path.is_file()):
+        digest.update(str(file.relative_to(here)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _prune(place: Path) -> None:
+    """Keep the folder small. Another process may delete the same files."""
+    with contextlib.suppress(OSError):
+        kept = sorted(place.glob("*.so"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in kept[KEEP:]:
+            old.unlink(missing_ok=True)

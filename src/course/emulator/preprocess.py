@@ -1,0 +1,57 @@
+"""Macros and `#include` of a Metal source, by the C++ compiler's own preprocessor and empty Metal headers."""
+
+import re
+from pathlib import Path
+
+from course.emulator.errors import KernelError, Problem
+from course.emulator.process import run
+
+STUBS = Path(__file__).with_name("stubs")
+TIMEOUT = 20.0  # seconds; a source takes milliseconds
+
+_FLAGS = ("-E", "-x", "c++", "-std=gnu++20", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310")
+_MESSAGE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+
+
+def preprocess(source: str, compiler: str) -> str:
+    """The source with its macros expanded and comments gone; line markers tell where each line came from.
+
+    Raises KernelError with file and line for an unknown header, an open comment or `#if`, and for `#error`, whose
+    text it carries.
+    """
+    bad = next((i for i, letter in enumerate(source) if _is_odd(letter)), -1)
+    if bad >= 0:
+        raise KernelError.of([Problem(*_place(source, bad), f"cannot read {source[bad]!r}: delete that character")])
+    command = [compiler, *_FLAGS, "-I", str(STUBS), "-"]
+    result = run(command, TIMEOUT, stdin=source)
+    if result.status == 0:
+        return result.stdout
+    problems = [
+        Problem(match["file"].replace("<stdin>", "kernel"), int(match["line"]), _words(match["text"]))
+        for match in _MESSAGE.finditer(result.stderr)
+    ]
+    if not problems:
+        raise KernelError(f"the preprocessor of {compiler} failed: {result.stderr.strip()[-400:] or 'no message'}")
+    raise KernelError.of(problems)
+
+
+def _is_odd(letter: str) -> bool:
+    return not letter.isprintable() and letter not in "\t\n\r\f\v"
+
+
+def _place(source: str, index: int) -> tuple[str, int]:
+    """File and line of a character, by the last `#line` before it."""
+    file, line = "kernel", 1
+    for text in source[:index].split("\n")[:-1]:
+        marker = re.match(r'\s*#line (\d+) "(.*)"', text)
+        line += 1
+        if marker:
+            file, line = marker[2], int(marker[1])
+    return file, line
+
+
+def _words(text: str) -> str:
+    missing = re.match(r"(\S+): No such file or directory", text)
+    if missing:
+        return f"no header {missing[1]}: a kernel may include <metal_stdlib> and the other Metal headers only"
+    return text.removeprefix("#error ")

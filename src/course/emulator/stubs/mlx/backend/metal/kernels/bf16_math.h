@@ -1,0 +1,2 @@
+// The runtime header has what this one declares.
+#pragma once
