@@ -1,25 +1,39 @@
-"""Our model beside mlx-lm's Qwen3 on the same weights, number format and BLAS, in turns, in one process.
+"""Our model beside mlx-lm and llama.cpp on the same shape, all with a cache, in turns, in one run.
 
-prefill: one forward pass over a prompt. decode: the Week 1 loop, which runs the whole prefix for every new token;
-mlx-lm is made to do the same, without its cache, so this compares the models and not a cache with none.
+prefill: a prompt on an empty cache, up to its first token. decode: token after token behind a prompt. Everybody uses
+all cores and scores the last position only. Peers: mlx-lm in the same float format on unpacked weights (on Linux
+through the BLAS route), llama.cpp Q4_0 where --llama-bench or the variable LLAMA_BENCH names its llama-bench, and, for
+information, mlx-lm's own 4-bit weights with --as-shipped: a single reading of a few tokens, it takes a minute.
 """
 
 import argparse
-import importlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benches.random_checkpoint import random_checkpoint
 
 from course.checkpoints import SHAPES
 from course.errors import CourseError
-from course.folder import read_json
+from course.folder import contents
+from course.learner import explained
+from course.memory import check_memory
 from course.models import locate
 from course.options import number
-from course.timing import Pair, alternate
+from course.timing import Spread, in_turn, ratio
+from course.variant import OPS, SOLUTIONS, Variant
 
-HELP = "our model beside mlx-lm's: prefill and decode without a cache"
-BAR = 0.9  # ours may not be slower than this times mlx-lm
+if TYPE_CHECKING:
+    from benches.common.runners import Ours
+    from matplotlib.figure import Figure
+
+HELP = "our model beside mlx-lm's and llama.cpp's: prefill and decode"
+LLAMA = "llama.cpp Q4_0"
+# What is asked of 4-bit kernels, in times of a peer's speed: at least, and aimed at. Set for the shape 0.6b.
+BARS = {"decode": {"mlx-lm": (5.0, 5.0), LLAMA: (0.6, 1.0)}, "prefill": {"mlx-lm": (1.5, 1.5), LLAMA: (0.6, 1.0)}}
+PYTHON_BAR = (0.9, 1.0)  # and of plain array operations, against mlx-lm
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,78 +44,104 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shape", choices=list(SHAPES), default="0.6b", help="random weights in this published shape (default 0.6b)"
     )
     count = number(int, "of at least 1", lambda x: x >= 1, 5)
-    parser.add_argument("--solution", choices=["tiny_llm_ref", "tiny_llm"], default="tiny_llm_ref")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    parser.add_argument("--lengths", type=count, nargs="+", default=[32, 128, 512], metavar="TOKENS")
-    parser.add_argument("--decode-at", type=count, default=128, metavar="TOKENS", help="prompt length for decode")
-    parser.add_argument("--decode-tokens", type=count, default=4, metavar="N", help="tokens per decode reading")
+    parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
+    parser.add_argument("--ops", choices=list(OPS), default="flash", help="the table measured (default flash)")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="of activations")
+    parser.add_argument("--lengths", type=count, nargs="+", default=[128, 512], metavar="TOKENS", help="prompts")
+    parser.add_argument("--decode-at", type=count, default=128, metavar="TOKENS", help="context of decode")
+    parser.add_argument("--decode-tokens", type=count, default=16, metavar="N", help="tokens per decode reading")
     parser.add_argument("--rounds", type=count, default=5, metavar="N", help="readings of each kind")
+    parser.add_argument("--llama-bench", type=Path, metavar="PATH", help="also measure llama.cpp with this program")
+    parser.add_argument("--as-shipped", action="store_true", help="also mlx-lm's 4-bit weights, once")
 
 
 def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
-    """Numbers and a table of tokens/s: median (slowest .. fastest)."""
-    folder = _folder(args)
-    ours, theirs, context = _models(folder, args)
-    work = [("prefill", n, n) for n in args.lengths] + [("decode", args.decode_at, args.decode_tokens)]
-    longest = max(args.decode_at + args.decode_tokens, *args.lengths)
+    """Numbers, and tables of tokens/s: median (slowest .. fastest), ratios and verdicts."""
+    from benches.common.llama import llama_bench
+    from benches.common.runners import MlxLm, Ours
+
+    folder = locate(args.model) if args.model else random_checkpoint(args.shape)
+    _check(folder, args)
+    threads = _threads()
+    peers = [MlxLm(folder, args.dtype)]
+    if llama := llama_bench(args.llama_bench, folder, threads):
+        peers.append(llama)
+    with explained(args.solution):
+        runners = [Ours(folder, Variant(args.solution, args.ops, "dense"), args.dtype), *peers]
+        results, lines = [], [f"{folder.name}, {threads} threads, tokens/s: median (slowest .. fastest)"]
+        judged = args.model is None and args.shape == "0.6b"
+        for kind, length, read in _work(args):
+            found = in_turn({runner.name: partial(read, runner) for runner in runners}, args.rounds)
+            results.append(_plain(kind, length, found))
+            lines += _lines(kind, length, found, args.ops, judged)
+    shipped = _as_shipped(folder, args) if args.as_shipped else {}
+    lines += [f"for information, {name}: {speed:.3g} tokens/s" for name, speed in shipped.items()]
+    numbers = {"model": str(folder), "solution": args.solution, "ops": args.ops, "dtype": args.dtype}
+    return numbers | {"threads": threads, "results": results, "as_shipped": shipped}, lines
+
+
+def draw(numbers: dict[str, object]) -> "Figure":
+    """A group of bars for each kind and length."""
+    from benches.common.chart import bars
+
+    groups = {
+        f"{r['kind']} {r['length']}": {name: Spread(s["median"], s["min"], s["max"]) for name, s in r["speeds"].items()}
+        for r in numbers["results"]
+    }
+    return bars(groups, f"tokens/s, {Path(numbers['model']).name}")
+
+
+def _check(folder: Path, args: argparse.Namespace) -> None:
+    from tiny_llm_ref.model.checkpoint import load_config
+
+    context = load_config(folder).max_position_embeddings
+    longest = max(args.decode_at + args.decode_tokens + 1, *args.lengths)
     if longest > context:
         raise CourseError(f"{longest} tokens do not fit in the model's context of {context}: lower --lengths")
-    results, lines = [], [f"{folder.name}, {args.dtype}, tokens/s: median (slowest .. fastest) of {args.rounds}"]
-    for kind, length, tokens in work:
-        steps = 1 if kind == "prefill" else tokens
-        pair = alternate(
-            _loop(args.solution, ours, length, steps), _loop(args.solution, theirs, length, steps), args.rounds
-        )
-        results.append(_plain(kind, length, tokens, pair))
-        lines.append(_line(kind, length, tokens, pair))
-    numbers = {"model": str(folder), "solution": args.solution, "dtype": args.dtype, "bar": BAR, "results": results}
-    return numbers, lines
+    found = contents(folder)
+    check_memory(folder, found, Variant(ops="python").format(folder, found, args.dtype))  # for mlx-lm
 
 
-def _folder(args: argparse.Namespace) -> Path:
-    if args.model:
-        return locate(args.model)
-    return random_checkpoint(args.shape)
+def _threads() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _models(folder: Path, args: argparse.Namespace):
-    """Our model and mlx-lm's, sharing one set of weights, and the longest context."""
-    import mlx.core as mx
-
-    try:
-        from mlx_lm.models import qwen3 as peer
-    except ImportError:
-        raise CourseError("mlx-lm is not installed, nothing to compare with: run `pdm install -G dev`") from None
-    checkpoint = importlib.import_module(f"{args.solution}.model.checkpoint")
-    qwen3 = importlib.import_module(f"{args.solution}.model.qwen3")
-    config = checkpoint.load_config(folder)
-    weights = checkpoint.load_weights(folder, config, getattr(mx, args.dtype))
-    mx.eval(weights)
-    theirs = peer.Model(peer.ModelArgs.from_dict(read_json(folder / "config.json")))
-    theirs.load_weights(list(weights.items()))
-    return qwen3.Qwen3(config, weights), theirs, config.max_position_embeddings
+def _work(args: argparse.Namespace) -> list[tuple[str, int, Callable[["Ours"], float]]]:
+    """Kind, length, and how a runner is asked for one reading."""
+    prompts = [("prefill", n, lambda runner, n=n: runner.prefill(n)) for n in args.lengths]
+    return [*prompts, ("decode", args.decode_at, lambda runner: runner.decode(args.decode_at, args.decode_tokens))]
 
 
-def _loop(solution: str, model: Callable, length: int, steps: int) -> Callable[[], Sequence[int]]:
-    """Generate `steps` tokens after a prompt of `length` with our loop, which asks `model` for the whole prefix."""
-    generate = importlib.import_module(f"{solution}.text.generate")
-    prompt = [i % 64 for i in range(length)]
-    return lambda: list(generate.generate(model, prompt, generate.greedy, max_tokens=steps))
+def _as_shipped(folder: Path, args: argparse.Namespace) -> dict[str, float]:
+    from benches.common.runners import MlxLm
+
+    peer = MlxLm(folder, "bfloat16", packed=True)
+    return {f"{peer.name} prefill 8": peer.prefill(8), f"{peer.name} decode 2": peer.decode(8, 2)}
 
 
-def _plain(kind: str, length: int, tokens: int, pair: Pair) -> dict[str, object]:
+def _plain(kind: str, length: int, found: dict[str, list[float]]) -> dict[str, object]:
+    ours, *peers = found
     return {
         "kind": kind,
         "length": length,
-        "ours_tokens_per_s": pair.ours.per(tokens).plain(),
-        "mlx_lm_tokens_per_s": pair.theirs.per(tokens).plain(),
-        "ratio": pair.ratio.plain(),
+        "speeds": {name: Spread.of(readings).plain() for name, readings in found.items()},
+        "ratios": {name: ratio(found[name], found[ours]).plain() for name in peers},
     }
 
 
-def _line(kind: str, length: int, tokens: int, pair: Pair) -> str:
-    verdict = "meets" if pair.ratio.median >= BAR else "misses"
-    return (
-        f"{kind:8} {length:5}  ours {pair.ours.per(tokens)}  mlx-lm {pair.theirs.per(tokens)}  "
-        f"ratio {pair.ratio}: {verdict} {BAR}x"
-    )
+def _lines(kind: str, length: int, found: dict[str, list[float]], ops: str, judged: bool) -> list[str]:
+    ours, *peers = found
+    lines = [f"{kind:8} {length:5}  {ours:22} {Spread.of(found[ours])}"]
+    for name in peers:
+        times = ratio(found[name], found[ours])
+        verdict = _verdict(kind, name, ops, times.median) if judged else ""
+        lines.append(f"{'':16}{name:22} {Spread.of(found[name])}  ours is {times} times that{verdict}")
+    return lines
+
+
+def _verdict(kind: str, peer: str, ops: str, times: float) -> str:
+    family = next(name for name in BARS[kind] if peer.startswith(name))
+    must, aim = PYTHON_BAR if ops == "python" and family != LLAMA else BARS[kind][family]
+    if times < must:
+        return f": misses {must:g}"
+    return f": meets {must:g}" + ("" if must == aim else f", {'meets' if times >= aim else 'misses'} the aim {aim:g}")

@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from small_model import small_model
+from small_model import PACKABLE, small_model
 
 from course.checkpoints import SHAPES, Shape
 from course.folder import is_complete
@@ -16,7 +17,7 @@ from course.timing import Spread, alternate
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    return small_model(tmp_path_factory.mktemp("random-model"), max_positions=64)
+    return small_model(tmp_path_factory.mktemp("random-model"), max_positions=64, shape=PACKABLE)
 
 
 def bench(*arguments: str, **settings: str) -> subprocess.CompletedProcess:
@@ -37,10 +38,26 @@ def assert_spread(spread: dict[str, float]) -> None:
     assert 0 < spread["min"] <= spread["median"] <= spread["max"]
 
 
-def test_model_bench_writes_machine_and_both_speeds(model, tmp_path):
-    file = tmp_path / "numbers.json"
-    small = ("--lengths", "4", "8", "--decode-at", "5", "--decode-tokens", "2", "--rounds", "3")
-    done = bench("model", "--model", str(model), *small, "--json", str(file))
+@pytest.fixture
+def llama_bench(tmp_path) -> Path:
+    """Stands in for llama.cpp's program: checks that it got a model file and says that it is as fast as one asks."""
+    program = tmp_path / "llama-bench"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import json, sys\n"
+        "options = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n"
+        "assert open(options['-m'], 'rb').read(4) == b'GGUF' and options['-t'] and options['-r'] == '1'\n"
+        "print(json.dumps([{'avg_ts': 1000 * float(options['-p']) + float(options['-n'])}]))\n"
+    )
+    program.chmod(0o755)
+    return program
+
+
+def test_model_bench_writes_machine_and_all_speeds(model, tmp_path, llama_bench):
+    file, plot = tmp_path / "numbers.json", tmp_path / "plot.svg"
+    small = ("--ops", "packed", "--lengths", "4", "8", "--decode-at", "5", "--decode-tokens", "2", "--rounds", "3")
+    out = ("--json", str(file), "--plot", str(plot), "--as-shipped")
+    done = bench("model", "--model", str(model), *small, *out, LLAMA_BENCH=str(llama_bench))
     assert done.returncode == 0, done.stderr
     report = json.loads(file.read_text())
     assert {"cpu", "cores", "memory_gib", "python", "mlx", "numpy", "mlx-lm", "openblas_route"} <= set(
@@ -48,10 +65,26 @@ def test_model_bench_writes_machine_and_both_speeds(model, tmp_path):
     )
     found = [(r["kind"], r["length"]) for r in report["results"]]
     assert found == [("prefill", 4), ("prefill", 8), ("decode", 5)]
-    for result in report["results"]:
-        for key in ("ours_tokens_per_s", "mlx_lm_tokens_per_s", "ratio"):
-            assert_spread(result[key])
-    assert done.stdout.count("ratio") == 3
+    for result, said in zip(report["results"], (4000, 8000, 2), strict=True):
+        assert list(result["speeds"]) == ["tiny_llm_ref packed", "mlx-lm float32", "llama.cpp Q4_0"]
+        assert result["speeds"]["llama.cpp Q4_0"]["median"] == said
+        for spread in [*result["speeds"].values(), *result["ratios"].values()]:
+            assert_spread(spread)
+    assert done.stdout.count("ours is") == 6
+    assert len(report["as_shipped"]) == 2
+    assert "</svg>" in plot.read_text()
+
+
+def test_gguf_blocks_are_those_of_llama_cpp():
+    """Worked by hand: the number of largest magnitude, -8 here, gets level 0, and zero gets level 8."""
+    from benches.common.gguf import quantize_q4_0
+
+    values = np.zeros(32, np.float32)
+    values[0], values[1], values[16], values[31] = -8.0, 7.0, 2.2, 1.5
+    packed = quantize_q4_0(values)
+    assert packed[:2] == np.float16(1.0).tobytes()
+    assert list(packed[2:]) == [0xA0, 0x8F, *[0x88] * 13, 0xA8]
+    assert quantize_q4_0(np.zeros(32, np.float32))[2:] == bytes([0x88] * 16)
 
 
 def test_recompute_bench_measures_at_the_context(model, tmp_path):
@@ -69,13 +102,16 @@ def test_mistakes_are_one_line(model, tmp_path):
     assert_one_line(bench("recompute", "--model", str(model), "--context", "60"), "lower --context")
     assert_one_line(bench("model", "--shape", "9b"), "0.6b")
     assert_one_line(bench("nothing"), "recompute")
+    short = ("--model", str(model), "--ops", "packed", "--lengths", "8", "--decode-at", "8")
+    assert_one_line(bench("model", *short, "--llama-bench", "/no/such"), "/no/such is no program")
+    assert_one_line(bench("model", "--model", str(model), "--plot", "plot.txt"), "plot.txt")
+    assert_one_line(bench("model", "--model", str(model), "--json", "/no/such/file"), "no folder /no/such")
     (tmp_path / "mlx_lm").mkdir()
     (tmp_path / "mlx_lm" / "__init__.py").write_text("raise ImportError")
-    assert_one_line(bench("model", "--model", str(model), PYTHONPATH=str(tmp_path)), "pdm install -G dev")
+    assert_one_line(bench("model", *short, PYTHONPATH=str(tmp_path)), "pdm install -G dev")
 
 
 def test_random_checkpoint_is_made_once_in_the_cache(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     from benches.random_checkpoint import random_checkpoint
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Timing two ways to do the same work so that a busy machine disturbs both alike."""
+"""Timing several ways to do the same work so that a busy machine disturbs all of them alike."""
 
 import statistics
 import time
@@ -47,11 +47,25 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> Pair:
-    """Run both once unmeasured, then in turn; who begins changes from round to round."""
-    ours(), theirs()
-    a, b = [], []
+def in_turn(readers: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Ask each reader once to warm up, then in turn; who begins changes from round to round. All their readings."""
+    for read in readers.values():
+        read()
+    readings: dict[str, list[float]] = {name: [] for name in readers}
+    names = list(readers)
     for i in range(rounds):
-        for work, readings in ((ours, a), (theirs, b))[:: 1 if i % 2 == 0 else -1]:
-            readings.append(seconds(work))
-    return Pair(Spread.of(a), Spread.of(b), Spread.of([y / x for x, y in zip(a, b, strict=True)]))
+        first = i % len(names)
+        for name in names[first:] + names[:first]:
+            readings[name].append(readers[name]())
+    return readings
+
+
+def ratio(ours: list[float], theirs: list[float]) -> Spread:
+    """`theirs` divided by `ours`, reading by reading: neighbours in time, whatever the machine did then."""
+    return Spread.of([b / a for a, b in zip(ours, theirs, strict=True)])
+
+
+def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> Pair:
+    """The times of two works, read in turn."""
+    found = in_turn({"ours": lambda: seconds(ours), "theirs": lambda: seconds(theirs)}, rounds)
+    return Pair(Spread.of(found["ours"]), Spread.of(found["theirs"]), ratio(found["ours"], found["theirs"]))

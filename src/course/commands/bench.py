@@ -2,14 +2,17 @@
 
 import argparse
 import importlib
+import importlib.util
 import json
 import sys
 from pathlib import Path
 
+from course.errors import CourseError
 from course.paths import ROOT
 
 HELP = "measure speed"
 BENCHES = ROOT / "benches"
+PLOTS = {".svg", ".png", ".pdf"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,18 +24,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one = names.add_parser(path.stem.replace("_", "-"), help=bench.HELP, description=bench.__doc__)
         bench.add_arguments(one)
         one.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to this file")
-        one.set_defaults(measure=bench.measure)
+        if hasattr(bench, "draw"):
+            one.add_argument("--plot", type=_plot_file, metavar="FILE", help="also draw them, as .svg, .png or .pdf")
+        one.set_defaults(module=bench, plot=None)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, print, save. A benchmark's `measure(args)` returns its numbers and the lines to print."""
+    """Measure, print, save. `measure(args)` of a benchmark returns its numbers and the lines to print.
+
+    One that can plot has `draw(numbers)`, which returns a Matplotlib figure.
+    """
     from course.machine import facts
 
+    for file in filter(None, (args.json, args.plot)):
+        _check_place(file)  # before the minutes of measuring
     machine = facts()
-    numbers, lines = args.measure(args)
+    numbers, lines = args.module.measure(args)
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     print("\n".join(lines))
     if args.json:
         report = {"bench": args.bench, "machine": machine, **numbers}
         args.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    if args.plot:
+        args.module.draw(numbers).savefig(args.plot)
     return 0
+
+
+def _plot_file(text: str) -> Path:
+    """An argparse `type`."""
+    if Path(text).suffix not in PLOTS:
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in {', '.join(sorted(PLOTS))}: try plot.svg")
+    return Path(text)
+
+
+def _check_place(file: Path) -> None:
+    if not file.parent.is_dir():
+        raise CourseError(f"no folder {file.parent}: make it, or write to another place")
+    if file.suffix in PLOTS and importlib.util.find_spec("matplotlib") is None:
+        raise CourseError("matplotlib is not installed, so there is no plot: run `pdm install -G dev`")

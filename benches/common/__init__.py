@@ -1,0 +1,1 @@
+"""What several benchmarks share. Files in this folder are no benchmarks of their own."""
