@@ -1,0 +1,91 @@
+// Attention of one query per head over all cached keys, softmax(q k^T * scale) v, in one pass over keys and values.
+//
+// q: (B, H, 1, D). k, v: (B, H_kv, S, D). All of type T, in any layout, read by their strides (in elements, one per
+// axis): a view of a cache costs no copy. Query head h reads key/value head h / (H / H_kv). D is a template constant of
+// at most 128; any S from 1. out: (B, H, 1, D) of type T, contiguous. Arithmetic in float, rounded once to T.
+// Grid: one threadgroup per query head, (threads, H, B). Threads per threadgroup: a multiple of 32, from 32 to 1024.
+// Simdgroup i takes keys i, i + simdgroups, ...; its 32 lanes share the D features of a key: lane, lane + 32, ...
+// Each simdgroup keeps a maximum, a sum and an unnormalised result of its own keys; they are merged at the end.
+// Traffic: reads B * H * (2 * S + simdgroups) * D * sizeof(T) bytes (the H / H_kv readings of a key mostly come out of
+// the cache), writes B * H * D * sizeof(T). Threadgroup memory: 32 * (D + 2) * 4 bytes. Barriers: 1.
+
+// Takes a key of this score and its value into the running softmax: after any number of keys, `result / sum` is their
+// softmax-weighted value. `maximum` is the largest score so far, -infinity before the first.
+template <int PER_LANE>
+inline void online_update(thread float& maximum, thread float& sum, thread float* result, float score,
+                          thread const float* value) {
+  // begin task: online_update
+  const float larger = max(maximum, score);
+  const float keep = exp(maximum - larger);
+  const float weight = exp(score - larger);
+  maximum = larger;
+  sum = sum * keep + weight;
+  for (int j = 0; j < PER_LANE; j++) {
+    result[j] = result[j] * keep + weight * value[j];
+  }
+  // end task: online_update
+}
+
+// kernel body
+// begin task: flash_decode
+constexpr int PER_LANE = (D + 31) / 32;
+threadgroup float maxima[32];
+threadgroup float sums[32];
+threadgroup float results[32 * D];
+
+const uint S = k_shape[2];
+const uint lane = thread_index_in_simdgroup;
+const uint simdgroup = simdgroup_index_in_threadgroup;
+const uint simdgroups = simdgroups_per_threadgroup;
+const uint h = threadgroup_position_in_grid.y;
+const uint b = threadgroup_position_in_grid.z;
+const uint h_kv = h / (q_shape[1] / k_shape[1]);
+const size_t q_head = b * q_strides[0] + h * q_strides[1];
+const size_t k_head = b * k_strides[0] + h_kv * k_strides[1];
+const size_t v_head = b * v_strides[0] + h_kv * v_strides[1];
+
+float query[PER_LANE];
+float result[PER_LANE];
+for (int j = 0; j < PER_LANE; j++) {
+  const int d = lane + 32 * j;
+  query[j] = d < D ? float(q[q_head + d * q_strides[3]]) * scale : 0.0f;
+  result[j] = 0.0f;
+}
+float maximum = -INFINITY;
+float sum = 0.0f;
+for (uint s = simdgroup; s < S; s += simdgroups) {
+  float score = 0.0f;
+  float value[PER_LANE];
+  for (int j = 0; j < PER_LANE; j++) {
+    const int d = lane + 32 * j;
+    score += d < D ? query[j] * float(k[k_head + s * k_strides[2] + d * k_strides[3]]) : 0.0f;
+    value[j] = d < D ? float(v[v_head + s * v_strides[2] + d * v_strides[3]]) : 0.0f;
+  }
+  online_update<PER_LANE>(maximum, sum, result, simd_sum(score), value);
+}
+
+if (lane == 0) {
+  maxima[simdgroup] = maximum;
+  sums[simdgroup] = sum;
+}
+for (int j = 0; j < PER_LANE; j++) {
+  const int d = lane + 32 * j;
+  if (d < D) {
+    results[simdgroup * D + d] = result[j];
+  }
+}
+threadgroup_barrier(mem_flags::mem_threadgroup);
+
+// A simdgroup without keys has maximum -infinity, so its share is 0.
+const float largest = simd_max(lane < simdgroups ? maxima[lane] : -INFINITY);
+for (uint d = thread_index_in_threadgroup; d < uint(D); d += threads_per_threadgroup.x) {
+  float merged = 0.0f;
+  float total = 0.0f;
+  for (uint i = 0; i < simdgroups; i++) {
+    const float share = exp(maxima[i] - largest);
+    merged += share * results[i * D + d];
+    total += share * sums[i];
+  }
+  out[(size_t(b) * q_shape[1] + h) * D + d] = T(merged / total);
+}
+// end task: flash_decode

@@ -1,0 +1,151 @@
+// Causal attention of a tile of queries, softmax(q k^T * scale + mask) v, one tile of keys after another: scores live in
+// threadgroup memory and never reach device memory.
+//
+// q: (B, H, L, D). k, v: (B, H_kv, S, D). All of type T, in any layout, read by their strides (in elements, one per
+// axis): a view of a cache costs no copy. Query head h reads key/value head h / (H / H_kv). The L queries are the last L
+// of S positions: query i sees keys 0 .. S - L + i; one that sees none (L > S) gets zeros. D is a template constant, a
+// multiple of 8, at most 128. out: (B, H, L, D) of type T, contiguous. Arithmetic in float, rounded once to T.
+// Grid: one threadgroup per QUERIES queries of a head, (128 * ceil(L / QUERIES), H, B). Threads per threadgroup: 128, no
+// other number. KEYS, the keys of a tile, is a template constant: 32 for D up to 64, else 16.
+// Each of the 4 simdgroups owns 8 queries: their scores against a tile of keys, and their results, D / 8 fragments of
+// 8 x 8. Lane i keeps the maximum and the sum of query i / 4.
+// Traffic: reads B * H * L * D * sizeof(T), and for each tile of queries the keys and values that its last query sees,
+// rounded up to KEYS: at most B * H * ceil(L / QUERIES) * 2 * S * D * sizeof(T). Writes B * H * L * D * sizeof(T).
+// Threadgroup memory: ((QUERIES + KEYS) * (D + 4) + QUERIES * (KEYS + 4) + 256) * 4, at most 28,928 bytes.
+
+constant constexpr uint QUERIES = 32;
+// Simdgroups in a threadgroup, each with 8 queries.
+constant constexpr uint SIMDGROUPS = 4;
+// A row of a tile is a few floats longer than its numbers: rows then start in different banks of threadgroup memory.
+constant constexpr uint PADDING = 4;
+
+// Loads rows first .. first + ROWS - 1 of a head, whose element d of row r is at[r * row_stride + d * stride], into
+// `tile`, times `factor`; rows from `end` on are zeros. All threads take part; needs a barrier before and after.
+template <typename T, int ROWS, int D>
+inline void load_tile(threadgroup float* tile, const device T* at, long row_stride, long stride, uint first, uint end,
+                      float factor, uint thread_index) {
+  for (uint i = thread_index; i < uint(ROWS * D); i += 32 * SIMDGROUPS) {
+    const uint row = i / D;
+    const uint d = i % D;
+    const bool inside = first + row < end;
+    tile[row * (D + PADDING) + d] = inside ? float(at[(first + row) * row_stride + d * stride]) * factor : 0.0f;
+  }
+}
+
+// kernel body
+threadgroup float queries[QUERIES * (D + PADDING)];
+threadgroup float tile[KEYS * (D + PADDING)];                // of keys, then of values
+threadgroup float scores[QUERIES * (KEYS + PADDING)];
+threadgroup float diagonals[SIMDGROUPS * 64];
+
+const uint L = q_shape[2];
+const uint S = k_shape[2];
+const uint t = thread_index_in_threadgroup;
+const uint lane = thread_index_in_simdgroup;
+const uint simdgroup = simdgroup_index_in_threadgroup;
+const uint first_query = threadgroup_position_in_grid.x * QUERIES;
+const uint h = threadgroup_position_in_grid.y;
+const uint b = threadgroup_position_in_grid.z;
+const uint h_kv = h / (q_shape[1] / k_shape[1]);
+const auto q_head = q + b * q_strides[0] + h * q_strides[1];
+const auto k_head = k + b * k_strides[0] + h_kv * k_strides[1];
+const auto v_head = v + b * v_strides[0] + h_kv * v_strides[1];
+
+// begin task: flash_prefill
+load_tile<T, QUERIES, D>(queries, q_head, q_strides[2], q_strides[3], first_query, L, scale, t);
+
+// What this simdgroup owns: 8 rows of `queries`, of `scores` and of the result, and an 8 x 8 matrix that is zero off its
+// diagonal. diagonal x result multiplies each row of the result by its own factor.
+threadgroup float* own_queries = queries + simdgroup * 8 * (D + PADDING);
+threadgroup float* own_scores = scores + simdgroup * 8 * (KEYS + PADDING);
+threadgroup float* diagonal = diagonals + simdgroup * 64;
+diagonal[lane] = 0.0f;
+diagonal[lane + 32] = 0.0f;
+simdgroup_float8x8 result[D / 8];
+for (int j = 0; j < D / 8; j++) {
+  result[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+}
+
+// The query of this lane's statistics, and the keys it sees: fewer than `visible`, which may be negative.
+const uint row = lane / 4;
+const int visible = int(S) - int(L) + int(first_query + simdgroup * 8 + row) + 1;
+float maximum = -FLT_MAX;
+float sum = 0.0f;
+
+const int last_visible = int(S) - int(L) + int(min(first_query + QUERIES, L));
+for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
+  load_tile<T, KEYS, D>(tile, k_head, k_strides[2], k_strides[3], first_key, S, 1.0f, t);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+
+  for (int n = 0; n < KEYS; n += 8) {
+    simdgroup_float8x8 product = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    for (int d = 0; d < D; d += 8) {
+      simdgroup_float8x8 a, b_transposed;
+      simdgroup_load(a, own_queries + d, D + PADDING);
+      simdgroup_load(b_transposed, tile + n * (D + PADDING) + d, D + PADDING, ulong2(0), true);
+      simdgroup_multiply_accumulate(product, a, b_transposed, product);
+    }
+    simdgroup_store(product, own_scores + n, KEYS + PADDING);
+  }
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+
+  // Four lanes share a row of scores. A hidden key gets -infinity, which exp turns into a weight of 0.
+  threadgroup float* row_scores = own_scores + row * (KEYS + PADDING);
+  float larger = maximum;
+  for (int n = lane % 4; n < KEYS; n += 4) {
+    larger = max(larger, first_key + n < visible ? row_scores[n] : -INFINITY);
+  }
+  larger = max(larger, simd_shuffle_xor(larger, 1));
+  larger = max(larger, simd_shuffle_xor(larger, 2));
+  const float keep = exp(maximum - larger);
+  maximum = larger;
+  float tile_sum = 0.0f;
+  for (int n = lane % 4; n < KEYS; n += 4) {
+    const float weight = first_key + n < visible ? exp(row_scores[n] - maximum) : 0.0f;
+    row_scores[n] = weight;
+    tile_sum += weight;
+  }
+  tile_sum += simd_shuffle_xor(tile_sum, 1);
+  tile_sum += simd_shuffle_xor(tile_sum, 2);
+  sum = sum * keep + tile_sum;
+  if (lane % 4 == 0) {
+    diagonal[row * 9] = keep;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+
+  load_tile<T, KEYS, D>(tile, v_head, v_strides[2], v_strides[3], first_key, S, 1.0f, t);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+
+  simdgroup_float8x8 rescale;
+  simdgroup_load(rescale, diagonal, 8);
+  for (int j = 0; j < D / 8; j++) {
+    simdgroup_multiply(result[j], rescale, result[j]);
+    for (int n = 0; n < KEYS; n += 8) {
+      simdgroup_float8x8 weights, values;
+      simdgroup_load(weights, own_scores + n, KEYS + PADDING);
+      simdgroup_load(values, tile + n * (D + PADDING) + 8 * j, D + PADDING);
+      simdgroup_multiply_accumulate(result[j], weights, values, result[j]);
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+// Divide by the sums, and store through the rows of `queries`, which nobody needs any more.
+if (lane % 4 == 0) {
+  diagonal[row * 9] = sum > 0.0f ? 1.0f / sum : 0.0f;
+}
+threadgroup_barrier(mem_flags::mem_threadgroup);
+simdgroup_float8x8 inverse;
+simdgroup_load(inverse, diagonal, 8);
+for (int j = 0; j < D / 8; j++) {
+  simdgroup_multiply(result[j], inverse, result[j]);
+  simdgroup_store(result[j], own_queries + 8 * j, D + PADDING);
+}
+simdgroup_barrier(mem_flags::mem_threadgroup);
+for (uint i = lane; i < uint(8 * D); i += 32) {
+  const uint l = first_query + simdgroup * 8 + i / D;
+  if (l < L) {
+    out[((size_t(b) * q_shape[1] + h) * L + l) * D + i % D] = T(own_queries[i / D * (D + PADDING) + i % D]);
+  }
+}
+// end task: flash_prefill
