@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MX = "import mlx.core as mx\n"
 NAMES = ("softmax", "nn", "array.logsumexp", "fast.rms_norm")
+ALL = dict.fromkeys(NAMES, ())
 
 
 class Guarded:
@@ -30,7 +31,7 @@ class Guarded:
 
     def call(self, text: str, forbidden: tuple[str, ...] = NAMES) -> object:
         solution = self.load(text)
-        with solution.guard.forbid(forbidden, __name__):
+        with solution.guard.forbid(dict.fromkeys(forbidden, ()), __name__):
             return solution.module("model.basics").f(mx.array([1.0, 2.0]))
 
 
@@ -126,16 +127,30 @@ def test_names_of_other_days_are_allowed(guarded: Guarded):
 def test_one_module_serves_days_with_different_rules(guarded: Guarded):
     solution = guarded.load(SOFTMAX)
     f = solution.module("model.basics").f
-    with pytest.raises(Forbidden), solution.guard.forbid(NAMES, __name__):
+    with pytest.raises(Forbidden), solution.guard.forbid(ALL, __name__):
         f(mx.ones(2))
-    with solution.guard.forbid((), __name__):
+    with solution.guard.forbid({}, __name__):
         f(mx.ones(2))
     f(mx.ones(2))
 
 
+def test_files_may_be_excepted(guarded: Guarded):
+    solution = guarded.load(MX + "from .more import g\ndef f(x): return mx.softmax(x)")
+    guarded.course.write(
+        "tiny_llm/model/more.py", MX + "def g(x): return mx.softmax(x)\ndef h(x): return x.logsumexp()"
+    )
+    module, rules = solution.module("model.basics"), ALL | {"softmax": ["model/more.py"]}
+    with solution.guard.forbid(rules, __name__):
+        assert module.g(mx.ones(2)).shape == (2,)
+    with pytest.raises(Forbidden), solution.guard.forbid(rules, __name__):
+        module.f(mx.ones(2))
+    with pytest.raises(Forbidden), solution.guard.forbid(rules, __name__):
+        solution.module("model.more").h(mx.ones(2))
+
+
 def test_tests_use_the_real_mlx(guarded: Guarded):
     solution = guarded.load("def f(x, callback): return callback(x)")
-    with solution.guard.forbid(NAMES, __name__):
+    with solution.guard.forbid(ALL, __name__):
         assert mx.softmax(mx.ones(2)).shape == (2,)
         assert mx.ones(2).logsumexp().shape == ()
         assert solution.module("model.basics").f(mx.ones(2), lambda x: x.logsumexp()).shape == ()
@@ -146,9 +161,9 @@ def test_patching_the_real_module_checks_only_the_package(guarded: Guarded, monk
     monkeypatch.setattr(mx.fast, "rms_norm", mx.fast.rms_norm)
     solution = guarded.load("import importlib\ndef f(x): return importlib.import_module('mlx.core').softmax(x)")
     solution.guard.patch_real()
-    with pytest.raises(Forbidden), solution.guard.forbid(NAMES, __name__):
+    with pytest.raises(Forbidden), solution.guard.forbid(ALL, __name__):
         solution.module("model.basics").f(mx.ones(2))
-    with solution.guard.forbid(NAMES, __name__):
+    with solution.guard.forbid(ALL, __name__):
         assert mx.softmax(mx.ones(2)).shape == (2,)
 
 
@@ -183,5 +198,5 @@ def test_a_new_solution_forgets_the_old_modules(guarded: Guarded):
 def test_relative_imports_inside_the_package(guarded: Guarded):
     solution = guarded.load("from .more import g\nfrom . import more\ndef f(x): return g(x)")
     guarded.course.write("tiny_llm/model/more.py", MX + "def g(x): return mx.softmax(x)")
-    with pytest.raises(Forbidden), solution.guard.forbid(NAMES, __name__):
+    with pytest.raises(Forbidden), solution.guard.forbid(ALL, __name__):
         solution.module("model.basics").f(mx.ones(2))

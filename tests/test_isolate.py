@@ -142,7 +142,7 @@ def isolated(course: "SmallCourse") -> Iterator[Isolated]:
 
 def call(observer: Isolated, name: str, x: object = None, case: Case = Calls) -> object:
     observer.begin()
-    return observer.observe(case, (name, x), ["softmax"])
+    return observer.observe(case, (name, x), {"softmax": []})
 
 
 def failure(observer: Isolated, name: str, kind: type[BaseException] = Stopped) -> str:
@@ -196,7 +196,7 @@ def test_child_that_stops_is_told_and_replaced(isolated: Isolated, name: str, te
 def test_error_replaces_the_child_for_the_next_case_only(isolated: Isolated):
     _, before = call(isolated, "counts")
     assert "ValueError: no" in failure(isolated, "raises", Raised)
-    assert isolated.observe(Calls, ("counts", None), [])[1] == before
+    assert isolated.observe(Calls, ("counts", None), {})[1] == before
     assert call(isolated, "counts")[1] != before
 
 

@@ -93,6 +93,10 @@ class Day(DayTable, frozen=True, eq=False):
     def tests(self) -> Path:
         return TESTS / f"week_{self.week}" / f"test_day_{self.day}.py"
 
+    def lists(self, file: str) -> bool:
+        """Whether the day has tasks or given code in a file."""
+        return file in self.given or any(file in task.symbols for task in self.tasks)
+
     @property
     def is_kernel_day(self) -> bool:
         """Whether the learner writes C++ or Metal on this day: code that may crash what runs it."""
@@ -150,6 +154,19 @@ class Curriculum(msgspec.Struct, frozen=True, eq=False, dict=True):
             for file, names in day.given.items():
                 files.setdefault(file, FileSymbols({}, set())).given.update(names)
         return files
+
+    def forbidden_on(self, day: Day) -> dict[str, list[str]]:
+        """The names forbidden on a day, each with the files that may use it all the same.
+
+        Those belong to other days only, and none of these days forbids the name: the model of Week 1 goes on
+        multiplying matrices on the day when a kernel for that is written.
+        """
+        listing = {file: [d for d in self.days if d.lists(file)] for file in self.files}
+        other = {file: days for file, days in listing.items() if day not in days}
+        return {
+            name: [file for file, days in other.items() if not any(name in d.forbidden for d in days)]
+            for name in day.forbidden
+        }
 
     def needs_library(self, day: Day) -> bool:
         """Whether the C++ library must be built for a day: for its own tasks, or for an earlier day that it needs."""

@@ -16,7 +16,7 @@ _MOST_TEXT = 2000
 
 @dataclass(frozen=True)
 class Failure:
-    """`kind` is "todo", "forbidden", "timeout", "died", "stopped" (no Exception), "raised" or "not run"."""
+    """`kind`: "todo", "forbidden", "timeout", "died", "stopped" (no Exception), "raised", "not built" or "not run"."""
 
     kind: str
     message: str

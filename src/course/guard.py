@@ -10,11 +10,14 @@ import builtins
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import mlx
 import mlx.core
+
+ForbiddenNames = Mapping[str, Iterable[str]]
+"""Each with the files of the package that may use it all the same, as "model/basics.py"."""
 
 
 class Forbidden(BaseException):
@@ -27,7 +30,7 @@ class Guard:
     def __init__(self, package: str, forbiddable: Iterable[str]) -> None:
         self.package = package
         self.forbiddable = frozenset(forbiddable)
-        self.active: frozenset[str] = frozenset()
+        self.active: dict[str, frozenset[str]] = {}
         self._tests = ""
         self._used: Forbidden | None = None
         self._top = _StandIn("mlx", mlx, "", self)
@@ -36,13 +39,14 @@ class Guard:
                 self._watch(mlx.core.array, name.removeprefix("array."), name)
 
     @contextmanager
-    def forbid(self, names: Iterable[str], tests: str) -> Iterator[None]:
+    def forbid(self, names: ForbiddenNames, tests: str) -> Iterator[None]:
         """Forbid `names` meanwhile; the module called `tests` may use them. A caught refusal is raised again."""
-        self.active, self._tests, self._used = frozenset(names), tests, None
+        self.active = {name: frozenset(files) for name, files in names.items()}
+        self._tests, self._used = tests, None
         try:
             yield
         finally:
-            self.active = frozenset()
+            self.active = {}
             if self._used:
                 raise self._used
 
@@ -52,7 +56,7 @@ class Guard:
 
     def check(self, rule: str) -> None:
         """Raise `Forbidden` if `rule` is active now."""
-        if rule in self.active:
+        if rule in self.active and self._nearest_file() not in self.active[rule]:
             self._used = Forbidden(f"{_spelled(rule)} is what this day teaches: build it from simpler operations")
             raise self._used
 
@@ -72,6 +76,16 @@ class Guard:
                 return False
             frame = frame.f_back
         return False
+
+    def _nearest_file(self) -> str | None:
+        """The file of the package that is nearest on the call stack."""
+        frame = sys._getframe(1)
+        while frame:
+            top, _, inside = frame.f_globals.get("__name__", "").partition(".")
+            if top == self.package:
+                return f"{inside.replace('.', '/')}.py"
+            frame = frame.f_back
+        return None
 
     def patch_real(self) -> None:
         """Check the real `mlx.core` too: for a process that serves the package under test alone."""

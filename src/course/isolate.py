@@ -16,10 +16,18 @@ from pathlib import Path
 from course.case import Case
 from course.codec import pack, unpack
 from course.failure import Failure
+from course.guard import ForbiddenNames
 from course.pipe import Closed, receive, send
 
 _START = 60.0
 _GRACE = 1.0
+_SIGNALS = {
+    "SIGSEGV": "it used memory that is not its own: look for an index past the end of an array, or a dangling pointer",
+    "SIGBUS": "it used memory that is not there: look for an index past the end of an array",
+    "SIGABRT": "C++ gave up: look for memory written past its end, freed twice, or an exception that nobody catches",
+    "SIGFPE": "an integer was divided by zero",
+    "SIGILL": "this CPU lacks an instruction: was the C++ library built on another machine?",
+}
 
 
 class Isolated:
@@ -35,9 +43,14 @@ class Isolated:
         if self._spoilt:
             self.close()
 
-    def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
+    def observe(self, case: Case, inputs: object, forbidden: ForbiddenNames) -> object:
         """Raises `Raised` or `Stopped` for whatever the code under test does instead of returning plain values."""
-        request = {"case": case.name, "inputs": inputs, "forbidden": list(forbidden), "timeout": case.timeout}
+        request = {
+            "case": case.name,
+            "inputs": inputs,
+            "forbidden": {name: list(files) for name, files in forbidden.items()},
+            "timeout": case.timeout,
+        }
         data = pack(request)
         try:
             self._child = self._child or _Child(*self._arguments)
@@ -110,12 +123,15 @@ class _Child:
             self._show_printed()
 
     def end(self) -> str:
-        """How the process ended, for a message; waits a moment for one that only closed its pipes."""
+        """How the process ended, in words; waits a moment for one that only closed its pipes."""
         try:
             status = self.process.wait(_GRACE)
         except subprocess.TimeoutExpired:
             return "it closed its pipes"
-        return f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
+        if status >= 0:
+            return f"exit status {status}"
+        name = signal.Signals(-status).name
+        return f"signal {name}, {_SIGNALS[name]}" if name in _SIGNALS else f"signal {name}"
 
     def kill(self) -> None:
         """End the process and everything in its group."""

@@ -11,12 +11,16 @@ from course.case import Case
 from course.curriculum import Curriculum, Day, Task
 from course.explain import explain
 from course.failure import Failure, Stopped
+from course.library import without_library
 from course.observer import Observer, make_observer
+from course.paths import package_folder
 from course.summary import Result
 
 CURRICULUM = pytest.StashKey[Curriculum]()
 OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
 TIMEOUTS = pytest.StashKey[Counter[Task]]()
+UNBUILT = pytest.StashKey[str | None]()
+"""Why the C++ library could not be built, None where it could or nobody needs it."""
 MOST_TIMEOUTS = 2  # of a task: an endless loop would else cost the time limit of every case, minutes in all
 _MOST_OUTPUT = 10_000
 
@@ -33,22 +37,30 @@ class CaseItem(pytest.Item):
         if self.config.stash[TIMEOUTS][self.task] >= MOST_TIMEOUTS:
             message = f"not run, because {MOST_TIMEOUTS} cases of this task have exceeded their time limit already"
             raise Stopped(Failure("not run", message))
+        if self.needs_library and (problem := self.config.stash[UNBUILT]):
+            package = package_folder(self.config.option.solution)
+            raise Stopped(without_library(self.task, package, problem))
         observer = self._observer()
         observer.begin()
 
         def observe(inputs: object) -> object:
             try:
-                return observer.observe(self.case, inputs, self.day.forbidden)
+                return observer.observe(self.case, inputs, forbidden)
             except Stopped as stop:
                 self.config.stash[TIMEOUTS][self.task] += stop.failure.kind == "timeout"
                 raise
 
-        inputs = self._inputs()
+        inputs, forbidden = self._inputs(), self.config.stash[CURRICULUM].forbidden_on(self.day)
         if self.case.check:
             # A property that makes its own examples takes observe alone; with inputs it may take both.
             self.case.check(*[observe, inputs][: len(inspect.signature(self.case.check).parameters)])
         else:
             self.case.verify(inputs, observe(inputs))
+
+    @property
+    def needs_library(self) -> bool:
+        """Whether the C++ library of the package must be built for it."""
+        return self.config.stash[CURRICULUM].needs_library(self.day)
 
     def _observer(self) -> Observer:
         """One for each test file, made when it is first needed."""
@@ -59,7 +71,8 @@ class CaseItem(pytest.Item):
             observers.clear()
             names = sorted({name for day in self.config.stash[CURRICULUM].days for name in day.forbidden})
             options = self.config.option
-            observers[self.path] = make_observer(options.isolate, self.path, options.solution, names)
+            isolate = options.isolate or self.day.is_kernel_day or self.needs_library  # kernels crash, Python does not
+            observers[self.path] = make_observer(isolate, self.path, options.solution, names)
         return observers[self.path]
 
     def _inputs(self) -> object:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from course.case import Case
 from course.codec import pack, unpack
 from course.failure import describe
+from course.guard import ForbiddenNames
 from course.limit import TimeLimit
 from course.solution import Solution
 
@@ -18,7 +19,7 @@ class Local:
     def begin(self) -> None:
         """Nothing to prepare."""
 
-    def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
+    def observe(self, case: Case, inputs: object, forbidden: ForbiddenNames) -> object:
         """Raises `Raised` or `Stopped` for whatever the code under test does instead of returning plain values."""
         copy = unpack(pack(inputs))
         try:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from course.case import Case
+from course.guard import ForbiddenNames
 from course.isolate import Isolated
 from course.local import Local
 
@@ -15,7 +16,7 @@ class Observer(Protocol):
     def begin(self) -> None:
         """A case starts; its property may call `observe` many times."""
 
-    def observe(self, case: Case, inputs: object, forbidden: Sequence[str]) -> object:
+    def observe(self, case: Case, inputs: object, forbidden: ForbiddenNames) -> object:
         """Copies of what the code under test returned; raises `failure.Raised` or `failure.Stopped`."""
 
     def close(self) -> None:

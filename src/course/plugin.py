@@ -16,8 +16,10 @@ import course.route  # noqa: F401 - before anything imports mlx.core
 from course.case import Case
 from course.curriculum import Day, load
 from course.errors import CourseError
-from course.item import CURRICULUM, OBSERVERS, TIMEOUTS, CaseItem
+from course.item import CURRICULUM, OBSERVERS, TIMEOUTS, UNBUILT, CaseItem
+from course.library import build
 from course.paths import CURRICULUM as REGISTRY
+from course.paths import package_folder
 from course.summary import Result, Summary
 from course.verdict import Verdict
 
@@ -40,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[OBSERVERS], config.stash[TIMEOUTS] = {}, Counter()
+    config.stash[OBSERVERS], config.stash[TIMEOUTS], config.stash[UNBUILT] = {}, Counter(), None
     config.stash[_SUMMARY] = Summary(config.getoption("solution"))
     config.pluginmanager.register(_Hooks(config.stash[_SUMMARY]), "course-summary")
 
@@ -89,6 +91,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in cases if task in (None, item.case.task) and name in (None, item.case.name)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Builds the C++ library where a case needs it: before the first case, so that no time limit counts the wait."""
+    config = session.config
+    if config.option.collectonly or not any(isinstance(i, CaseItem) and i.needs_library for i in session.items):
+        return
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    config.stash[UNBUILT] = build(package_folder(config.option.solution), reporter.write_line)
 
 
 @pytest.hookimpl(wrapper=True)

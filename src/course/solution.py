@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.guard import Forbidden, Guard
-from course.paths import package_folder
+from course.paths import EXTENSION, package_folder
 
 OTHER = {"tiny_llm": "tiny_llm_ref", "tiny_llm_ref": "tiny_llm"}
 
@@ -35,6 +35,13 @@ class Solution:
     def folder(self) -> Path:
         """Where the package is."""
         return package_folder(self.package)
+
+    @property
+    def library(self) -> Path:
+        """Its built C++ library, for tests that look into it. Raises FileNotFoundError."""
+        if not (found := sorted(self.folder.glob(f"{EXTENSION}.*so"))):
+            raise FileNotFoundError(f"the C++ library of {self.package} is not built")
+        return found[0]
 
 
 class _Finder:

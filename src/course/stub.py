@@ -3,9 +3,10 @@
 A learner may catch a stub's error and raise another, so the whole exception chain is searched."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-_TEXT = re.compile(r"Week (\d+) Day (\d+) Task (\d+): (.+?) - see \S+")
+_TEXT = re.compile(r"Week (\d+) Day (\d+) Task (\d+): (.+?) - see [^\s\"']+")
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,14 @@ class Stub:
         return f"Week {self.week} Day {self.day} Task {self.task}"
 
 
+def find_stubs(text: str) -> Iterator[Stub]:
+    """All stub texts in `text`: what a program said, or its source."""
+    return (Stub(int(found[1]), int(found[2]), int(found[3]), found[0]) for found in _TEXT.finditer(text))
+
+
 def find_stub(text: str) -> Stub | None:
     """The first stub text in `text`."""
-    found = _TEXT.search(text)
-    return Stub(int(found[1]), int(found[2]), int(found[3]), found[0]) if found else None
+    return next(find_stubs(text), None)
 
 
 def stub_of(error: BaseException) -> Stub | None:
