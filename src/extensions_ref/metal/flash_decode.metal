@@ -27,7 +27,6 @@ inline void online_update(thread float& maximum, thread float& sum, thread float
 }
 
 // kernel body
-// begin task: flash_decode
 constexpr int PER_LANE = (D + 31) / 32;
 threadgroup float maxima[32];
 threadgroup float sums[32];
@@ -40,15 +39,19 @@ const uint simdgroups = simdgroups_per_threadgroup;
 const uint h = threadgroup_position_in_grid.y;
 const uint b = threadgroup_position_in_grid.z;
 const uint h_kv = h / (q_shape[1] / k_shape[1]);
-const size_t q_head = b * q_strides[0] + h * q_strides[1];
-const size_t k_head = b * k_strides[0] + h_kv * k_strides[1];
-const size_t v_head = b * v_strides[0] + h_kv * v_strides[1];
+const auto q_head = q + b * q_strides[0] + h * q_strides[1];
+const auto k_head = k + b * k_strides[0] + h_kv * k_strides[1];
+const auto v_head = v + b * v_strides[0] + h_kv * v_strides[1];
+// From one key to the next, and from one feature to the next.
+const long k_row = k_strides[2], k_step = k_strides[3];
+const long v_row = v_strides[2], v_step = v_strides[3];
 
+// begin task: flash_decode
 float query[PER_LANE];
 float result[PER_LANE];
 for (int j = 0; j < PER_LANE; j++) {
   const int d = lane + 32 * j;
-  query[j] = d < D ? float(q[q_head + d * q_strides[3]]) * scale : 0.0f;
+  query[j] = d < D ? float(q_head[d * q_strides[3]]) * scale : 0.0f;
   result[j] = 0.0f;
 }
 float maximum = -INFINITY;
@@ -58,8 +61,8 @@ for (uint s = simdgroup; s < S; s += simdgroups) {
   float value[PER_LANE];
   for (int j = 0; j < PER_LANE; j++) {
     const int d = lane + 32 * j;
-    score += d < D ? query[j] * float(k[k_head + s * k_strides[2] + d * k_strides[3]]) : 0.0f;
-    value[j] = d < D ? float(v[v_head + s * v_strides[2] + d * v_strides[3]]) : 0.0f;
+    score += d < D ? query[j] * float(k_head[s * k_row + d * k_step]) : 0.0f;
+    value[j] = d < D ? float(v_head[s * v_row + d * v_step]) : 0.0f;
   }
   online_update<PER_LANE>(maximum, sum, result, simd_sum(score), value);
 }

@@ -33,9 +33,11 @@ inline void load_tile(threadgroup float* tile, const device T* at, long row_stri
 }
 
 // kernel body
-threadgroup float queries[QUERIES * (D + PADDING)];
-threadgroup float tile[KEYS * (D + PADDING)];                // of keys, then of values
-threadgroup float scores[QUERIES * (KEYS + PADDING)];
+constexpr uint ROW = D + PADDING;
+constexpr uint SCORE_ROW = KEYS + PADDING;
+threadgroup float queries[QUERIES * ROW];
+threadgroup float tile[KEYS * ROW];  // of keys, then of values
+threadgroup float scores[QUERIES * SCORE_ROW];
 threadgroup float diagonals[SIMDGROUPS * 64];
 
 const uint L = q_shape[2];
@@ -50,14 +52,18 @@ const uint h_kv = h / (q_shape[1] / k_shape[1]);
 const auto q_head = q + b * q_strides[0] + h * q_strides[1];
 const auto k_head = k + b * k_strides[0] + h_kv * k_strides[1];
 const auto v_head = v + b * v_strides[0] + h_kv * v_strides[1];
+// From one token to the next, and from one feature to the next.
+const long q_row = q_strides[2], q_step = q_strides[3];
+const long k_row = k_strides[2], k_step = k_strides[3];
+const long v_row = v_strides[2], v_step = v_strides[3];
 
 // begin task: flash_prefill
-load_tile<T, QUERIES, D>(queries, q_head, q_strides[2], q_strides[3], first_query, L, scale, t);
+load_tile<T, QUERIES, D>(queries, q_head, q_row, q_step, first_query, L, scale, t);
 
 // What this simdgroup owns: 8 rows of `queries`, of `scores` and of the result, and an 8 x 8 matrix that is zero off its
 // diagonal. diagonal x result multiplies each row of the result by its own factor.
-threadgroup float* own_queries = queries + simdgroup * 8 * (D + PADDING);
-threadgroup float* own_scores = scores + simdgroup * 8 * (KEYS + PADDING);
+threadgroup float* own_queries = queries + simdgroup * 8 * ROW;
+threadgroup float* own_scores = scores + simdgroup * 8 * SCORE_ROW;
 threadgroup float* diagonal = diagonals + simdgroup * 64;
 diagonal[lane] = 0.0f;
 diagonal[lane + 32] = 0.0f;
@@ -74,23 +80,23 @@ float sum = 0.0f;
 
 const int last_visible = int(S) - int(L) + int(min(first_query + QUERIES, L));
 for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
-  load_tile<T, KEYS, D>(tile, k_head, k_strides[2], k_strides[3], first_key, S, 1.0f, t);
+  load_tile<T, KEYS, D>(tile, k_head, k_row, k_step, first_key, S, 1.0f, t);
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   for (int n = 0; n < KEYS; n += 8) {
     simdgroup_float8x8 product = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     for (int d = 0; d < D; d += 8) {
       simdgroup_float8x8 a, b_transposed;
-      simdgroup_load(a, own_queries + d, D + PADDING);
-      simdgroup_load(b_transposed, tile + n * (D + PADDING) + d, D + PADDING, ulong2(0), true);
+      simdgroup_load(a, own_queries + d, ROW);
+      simdgroup_load(b_transposed, tile + n * ROW + d, ROW, ulong2(0), true);
       simdgroup_multiply_accumulate(product, a, b_transposed, product);
     }
-    simdgroup_store(product, own_scores + n, KEYS + PADDING);
+    simdgroup_store(product, own_scores + n, SCORE_ROW);
   }
   simdgroup_barrier(mem_flags::mem_threadgroup);
 
   // Four lanes share a row of scores. A hidden key gets -infinity, which exp turns into a weight of 0.
-  threadgroup float* row_scores = own_scores + row * (KEYS + PADDING);
+  threadgroup float* row_scores = own_scores + row * SCORE_ROW;
   float larger = maximum;
   for (int n = lane % 4; n < KEYS; n += 4) {
     larger = max(larger, first_key + n < visible ? row_scores[n] : -INFINITY);
@@ -113,7 +119,7 @@ for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
-  load_tile<T, KEYS, D>(tile, v_head, v_strides[2], v_strides[3], first_key, S, 1.0f, t);
+  load_tile<T, KEYS, D>(tile, v_head, v_row, v_step, first_key, S, 1.0f, t);
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   simdgroup_float8x8 rescale;
@@ -122,8 +128,8 @@ for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
     simdgroup_multiply(result[j], rescale, result[j]);
     for (int n = 0; n < KEYS; n += 8) {
       simdgroup_float8x8 weights, values;
-      simdgroup_load(weights, own_scores + n, KEYS + PADDING);
-      simdgroup_load(values, tile + n * (D + PADDING) + 8 * j, D + PADDING);
+      simdgroup_load(weights, own_scores + n, SCORE_ROW);
+      simdgroup_load(values, tile + n * ROW + 8 * j, ROW);
       simdgroup_multiply_accumulate(result[j], weights, values, result[j]);
     }
   }
@@ -139,13 +145,14 @@ simdgroup_float8x8 inverse;
 simdgroup_load(inverse, diagonal, 8);
 for (int j = 0; j < D / 8; j++) {
   simdgroup_multiply(result[j], inverse, result[j]);
-  simdgroup_store(result[j], own_queries + 8 * j, D + PADDING);
+  simdgroup_store(result[j], own_queries + 8 * j, ROW);
 }
 simdgroup_barrier(mem_flags::mem_threadgroup);
+const size_t out_head = (size_t(b) * q_shape[1] + h) * L * D;
 for (uint i = lane; i < uint(8 * D); i += 32) {
   const uint l = first_query + simdgroup * 8 + i / D;
   if (l < L) {
-    out[((size_t(b) * q_shape[1] + h) * L + l) * D + i % D] = T(own_queries[i / D * (D + PADDING) + i % D]);
+    out[out_head + size_t(l) * D + i % D] = T(own_queries[i / D * ROW + i % D]);
   }
 }
 // end task: flash_prefill

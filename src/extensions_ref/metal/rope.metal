@@ -29,10 +29,12 @@ const float s = sines[angle];
 
 const uint one = TRADITIONAL ? 2 * i : i;
 const uint other = TRADITIONAL ? 2 * i + 1 : i + half_dims;
+const size_t token = b * x_strides[0] + l * x_strides[2];
+const size_t next_head = x_strides[1];
+const size_t step = x_strides[3];
 for (uint h = first; h < min(first + HEADS, H); h++) {
-  const size_t token = b * x_strides[0] + h * x_strides[1] + l * x_strides[2];
-  const float x_one = float(x[token + one * x_strides[3]]);
-  const float x_other = float(x[token + other * x_strides[3]]);
+  const float x_one = float(x[token + h * next_head + one * step]);
+  const float x_other = float(x[token + h * next_head + other * step]);
   const size_t row = ((size_t(b) * H + h) * L + l) * (2 * half_dims);
   out[row + one] = T(x_one * c - x_other * s);
   out[row + other] = T(x_one * s + x_other * c);
