@@ -15,6 +15,8 @@ from .quantize import PackedMatrix, quantize
 
 MAX_TOKENS = 8
 """Rows of x that the matrix-vector kernels keep in registers."""
+MAX_ROWS = 2**20
+"""Rows of x that one product takes: a grid of 2**15 tiles."""
 ROWS = 4
 """Rows of w that a simdgroup of the matrix-vector kernels takes."""
 TILE = 32
@@ -80,7 +82,7 @@ def quantized_matmul(x: mx.array, packed: PackedMatrix) -> mx.array:
     x: (..., K) with any number of rows, float32, float16 or bfloat16. packed: (N, K) in 4 bits.
     Returns (..., N) in the dtype of `x`, summed in float32. Raises ValueError where shapes or dtypes do not fit.
     """
-    M, N, K = _check(x, packed, None)
+    M, N, K = _check(x, packed, MAX_ROWS)
     return _MATMUL(
         inputs=[x, packed.words, packed.scales, packed.biases, M, N, K],
         template=[("T", x.dtype), ("GROUP", packed.group_size)],
@@ -96,7 +98,7 @@ def _threads_for_rows(N: int, threads: int) -> int:
     return threads * -(-N // rows_per_threadgroup)
 
 
-def _check(x: mx.array, packed: PackedMatrix, limit: int | None) -> tuple[int, int, int]:
+def _check(x: mx.array, packed: PackedMatrix, limit: int) -> tuple[int, int, int]:
     """The sizes (M, N, K) of a product, or ValueError."""
     check_float(x=x)
     if packed.bits != 4 or packed.words.ndim != 2:
@@ -105,8 +107,8 @@ def _check(x: mx.array, packed: PackedMatrix, limit: int | None) -> tuple[int, i
     if x.ndim == 0 or x.shape[-1] != K:
         raise ValueError(f"x has shape {x.shape}, expected (..., {K}) for a packed matrix of shape ({N}, {K})")
     M = x.size // K
-    if M < 1 or (limit is not None and M > limit):
-        raise ValueError(f"x has {M} rows, expected at least 1{'' if limit is None else f' and at most {limit}'}")
+    if not 1 <= M <= limit:
+        raise ValueError(f"x has {M} rows, expected 1 to {limit}")
     return M, N, K
 
 
