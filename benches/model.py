@@ -13,14 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benches.random_checkpoint import random_checkpoint
+from benches.random_checkpoint import folders
 
 from course.checkpoints import SHAPES
 from course.errors import CourseError
 from course.folder import contents
 from course.learner import explained
 from course.memory import check_memory
-from course.models import locate
 from course.options import number
 from course.timing import Spread, in_turn, ratio
 from course.variant import OPS, SOLUTIONS, Variant
@@ -60,14 +59,16 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     from benches.common.llama import llama_bench
     from benches.common.runners import MlxLm, Ours
 
-    folder = locate(args.model) if args.model else random_checkpoint(args.shape)
+    folder, packed = folders(args.model, args.shape)
     _check(folder, args)
     threads = _threads()
     peers = [MlxLm(folder, args.dtype)]
     if llama := llama_bench(args.llama_bench, folder, threads):
         peers.append(llama)
     with explained(args.solution):
-        runners = [Ours(folder, Variant(args.solution, args.ops, "dense"), args.dtype), *peers]
+        variant = Variant(args.solution, args.ops, "dense")
+        ours = Ours(variant, variant.load_plain(folder if args.ops == "python" else packed, args.dtype))
+        runners = [ours, *peers]
         results, lines = [], [f"{folder.name}, {threads} threads, tokens/s: median (slowest .. fastest)"]
         judged = args.model is None and args.shape == "0.6b"
         for kind, length, read in _work(args):
@@ -85,7 +86,7 @@ def draw(numbers: dict[str, object]) -> "Figure":
     from benches.common.chart import bars
 
     groups = {
-        f"{r['kind']} {r['length']}": {name: Spread(s["median"], s["min"], s["max"]) for name, s in r["speeds"].items()}
+        f"{r['kind']} {r['length']}": {name: Spread.again(plain) for name, plain in r["speeds"].items()}
         for r in numbers["results"]
     }
     return bars(groups, f"tokens/s, {Path(numbers['model']).name}")

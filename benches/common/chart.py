@@ -22,3 +22,19 @@ def bars(groups: dict[str, dict[str, Spread]], label: str) -> Figure:
             axes.set_title(title, loc="left")
         panels[-1].set_xlabel(label)
         return figure
+
+
+def roofline(bandwidth: float, flops: float, marks: dict[str, float]) -> Figure:
+    """FLOP/s that are possible at each intensity, FLOP per byte, with a dot for each of `marks`."""
+    with settings(LIGHT):
+        figure = Figure(figsize=(7, 4.2), layout="constrained", facecolor=LIGHT.paper)
+        axes = figure.subplots()
+        ridge = flops / bandwidth
+        ends = [0.1, ridge, max(10 * ridge, 2 * max(marks.values()))]
+        axes.loglog(ends, [min(flops, bandwidth * x) / 1e9 for x in ends], color=LIGHT.ink)
+        for (name, x), color in zip(marks.items(), LIGHT.series, strict=False):
+            y = min(flops, bandwidth * x) / 1e9
+            axes.plot([x], [y], "o", color=color)
+            axes.annotate(name, (x, y), (6, -14), textcoords="offset points", color=color)
+        axes.set(xlabel="intensity, FLOP per byte", ylabel="GFLOP/s, float32")
+        return figure

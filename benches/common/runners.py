@@ -4,6 +4,9 @@ Both score the last position only, keep keys and values, and choose greedily. Ou
 mlx-lm in one like its own, which starts the next step before it looks at the last token.
 """
 
+import math
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import mlx.core as mx
@@ -13,6 +16,7 @@ from course.folder import read_json
 from course.timing import seconds
 from course.variant import Variant
 from tiny_llm_ref.model.checkpoint import load_config, load_weights
+from tiny_llm_ref.model.qwen3 import Qwen3
 
 
 def prompt_of(length: int) -> list[int]:
@@ -23,25 +27,32 @@ def prompt_of(length: int) -> list[int]:
 class Ours:
     """A model of the course, run in one way of one package."""
 
-    def __init__(self, folder: Path, variant: Variant, dtype: str):
+    def __init__(self, variant: Variant, qwen3: Qwen3):
         self.name = f"{variant.solution} {variant.ops}"
-        self.variant = variant
-        self.qwen3 = variant.load_plain(folder, dtype)
+        self.variant, self.qwen3 = variant, qwen3
         self._generation = variant.module("text.generate")
-        self._model = variant.cached(self.qwen3)
+        self._model = variant.cached(qwen3)
 
     def prefill(self, length: int) -> float:
         """A prompt of `length` tokens on an empty cache, up to its first token."""
         model = self.variant.cached(self.qwen3)
         return length / seconds(lambda: next(self._tokens(model, length, 1)))
 
-    def decode(self, at: int, tokens: int) -> float:
-        """`tokens` tokens one by one, behind `at` tokens; a cache that holds them from the last time is used again."""
+    def decode(self, at: int, tokens: int, limit: float = math.inf) -> float:
+        """`tokens` tokens one by one, behind `at` tokens; a cache that holds these from the last time is used again.
+
+        The reading ends early with the token that is finished after `limit` seconds.
+        """
         stream = self._tokens(self._model, at, tokens + 1)
         next(stream)
-        return tokens / seconds(lambda: list(stream))
+        times = [time.perf_counter()]
+        for _ in stream:
+            times.append(time.perf_counter())
+            if times[-1] - times[0] > limit:
+                break
+        return (len(times) - 1) / (times[-1] - times[0])
 
-    def _tokens(self, model, length: int, count: int):
+    def _tokens(self, model: Callable[[mx.array], mx.array], length: int, count: int) -> Iterator[int]:
         return self._generation.generate(model, prompt_of(length), self._generation.greedy, max_tokens=count)
 
 

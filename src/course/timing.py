@@ -19,9 +19,18 @@ class Spread:
         """Of at least one reading."""
         return cls(statistics.median(readings), min(readings), max(readings))
 
+    @classmethod
+    def again(cls, plain: dict[str, float]) -> "Spread":
+        """From what `plain` gave."""
+        return cls(plain["median"], plain["min"], plain["max"])
+
     def per(self, amount: float) -> "Spread":
         """Speeds instead of times: `amount` of work divided by each."""
         return Spread(amount / self.median, amount / self.most, amount / self.least)
+
+    def scaled(self, unit: float) -> "Spread":
+        """The same readings in units of `unit`."""
+        return Spread(self.median / unit, self.least / unit, self.most / unit)
 
     def plain(self) -> dict[str, float]:
         """For JSON."""
