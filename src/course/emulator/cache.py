@@ -10,6 +10,7 @@ from pathlib import Path
 from course.emulator import compiler
 from course.emulator.errors import KernelError
 from course.emulator.lint import lint
+from course.emulator.places import source_lines
 from course.emulator.preprocess import STUBS, preprocess
 from course.emulator.translate.translator import read, translate
 from course.paths import cache_folder
@@ -35,18 +36,27 @@ def build(source: str, checked: bool, own: frozenset[str]) -> Path:
         with contextlib.suppress(OSError):
             os.utime(target)
         return target
+    try:
+        _compile(source, target, checked, own)
+    except KernelError as error:
+        if not error.problems:
+            raise
+        raise KernelError.of(error.problems, source_lines(source)) from None
+    _prune(target.parent)
+    return target
+
+
+def _compile(source: str, target: Path, checked: bool, own: frozenset[str]) -> None:
     unit = read(preprocess(source, compiler.compiler()), own)
     problems = lint(unit)
     if problems:
         raise KernelError.of(problems)
     text = translate(unit)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=folder()) as scratch:
+    with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as scratch:
         cpp, built = Path(scratch, "kernel.cpp"), Path(scratch, "kernel.so")
         cpp.write_text(text, encoding="utf-8")
         compiler.compile_to(built, cpp, checked, own)
         built.replace(target)
-    _prune(target.parent)
-    return target
 
 
 def _key(source: str, checked: bool) -> str:
@@ -63,7 +73,7 @@ def _tools() -> str:
     files = [*here.glob("*.py"), *here.glob("*/*.py"), *compiler.INCLUDE.rglob("*"), *STUBS.rglob("*")]
     digest = hashlib.sha256()
     for file in sorted(path for path in files if path.is_file()):
-        digest.update(str(file.relative_to(here)).encode() + b"\0" + file.read_bytes())
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 

@@ -15,7 +15,8 @@ INCLUDE = Path(__file__).with_name("include")
 TIMEOUT = 90.0  # seconds for one kernel file, which takes about one
 
 _COMMON = [
-    *("-std=gnu++20", "-O1", "-g", "-fPIC", "-w", "-Werror=return-type", "-ftemplate-depth=200"),
+    *("-std=gnu++20", "-O1", "-g", "-fPIC", "-ftemplate-depth=200"),
+    *("-Werror=return-type", "-Werror=vla", "-Werror=narrowing"),
     *("-fno-exceptions", "-fno-rtti", "-fno-strict-aliasing", "-fno-math-errno", "-ffp-contract=off"),
 ]
 _CHECKED = ["-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero", "-fsanitize-recover=all"]

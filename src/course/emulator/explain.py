@@ -1,29 +1,35 @@
 """What a C++ compiler's message means for a Metal source, and what to do about it."""
 
 import re
+from difflib import get_close_matches
 
 from course.emulator.translate.attributes import ARGUMENTS
 
+_FLAG = r" \[-W[^\]]*\]$"
+_SAME_TYPE = "Metal has `{0}` only for arguments of one type: convert them, e.g. `{0}(float(a), b)`"
+_BFLOAT = "Metal narrows to bfloat only when told: `bfloat16_t(value)`"
+_VECTOR = "Metal converts vectors only when told: e.g. `float3(value)`"
+
+# (what the compiler says, what it means; {0} is the first group)
 _RULES: tuple[tuple[str, str], ...] = (
-    (r"call of overloaded '(\w+)\(.*is ambiguous", "the arguments of `{0}` have different types: convert one of them"),
+    (r"call of overloaded 'vec\(", "no vector is made of these: give one number per element, of its type"),
+    (r"call of overloaded '(\w+)\(.*is ambiguous", _SAME_TYPE),
+    (r"call to '(\w+)' is ambiguous", _SAME_TYPE),
+    (r"no matching function for call to '(max|min|clamp|pow|fma|mix|select|fmax|fmin)\b", _SAME_TYPE),
+    (r"conversion from '.*' to (?:non-scalar type )?'(?:metal::)?bfloat'", _BFLOAT),
+    (r"cannot convert '.*' to '(?:metal::)?bfloat'", _BFLOAT),
+    (r"no match for 'operator='.*operand types are '(?:metal::)?bfloat'", _BFLOAT),
+    (r"conversion from '(?:metal::)?vec<.*to non-scalar type '(?:metal::)?vec<", _VECTOR),
+    (r"assignment of read-only|(?:in|de)crement of read-only", "inputs, constant and const memory cannot be written"),
     (
-        r"no matching function for call to '(max|min|clamp|pow|fma|mix|select|fmax|fmin)\(",
-        "Metal has `{0}` only for arguments of one type: convert them, e.g. `{0}(float(a), b)`",
-    ),
-    (
-        r"conversion from '.*' to (?:non-scalar type )?'bfloat'",
-        "Metal narrows to bfloat only when told: `bfloat16_t(value)`",
-    ),
-    (r"cannot convert '.*' to '(?:metal::)?bfloat'", "Metal narrows to bfloat only when told: `bfloat16_t(value)`"),
-    (
-        r"assignment of read-only|increment of read-only|decrement of read-only",
-        "constant and const memory cannot be written",
-    ),
-    (
-        r"invalid conversion from 'const (\w+)\*.*to '\w+\*'",
-        "it points to constant memory: declare the pointer `const`",
+        r"invalid conversion from 'const (\w+)\s*\*.*to '\w+\s*\*'",
+        "it points to const memory: declare the pointer const",
     ),
     (r"expected '?;'?|expected ',' or ';'", "a ';' is missing here or on the line before"),
+    (r"variable length array '(\w+)'|variable-sized object", "the size of an array must be known to the compiler"),
+    (r"no return statement in function", "every path must return a value"),
+    (r"does not have a constant initializer", "a constant outside functions needs a value known to the compiler"),
+    (r"narrowing conversion", "convert it, e.g. `int(value)`"),
 )
 
 
@@ -38,12 +44,12 @@ def explain(text: str) -> str:
     for pattern, fix in _RULES:
         match = re.search(pattern, text)
         if match:
-            return f"{text}: {fix.format(*match.groups())}"
-    return text
+            return f"{re.sub(_FLAG, '', text)}: {fix.format(*match.groups())}"
+    return re.sub(_FLAG, "", text)
 
 
 def _unknown(name: str) -> str:
-    similar = [known for known in ARGUMENTS if name in known or known in name]
+    similar = [known for known in ARGUMENTS if known.startswith(name)] or get_close_matches(name, ARGUMENTS, 1, 0.7)
     if name.endswith(("_shape", "_strides", "_ndim")):
         return "it exists only for an input with at least one dimension, spelled as in input_names"
     return f"did you mean {similar[0]}?" if similar else "declare it, or check its spelling and template arguments"

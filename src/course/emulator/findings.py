@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from course.emulator.places import Place, locate, own_file, source_lines
 from course.emulator.runtime import Finding, Record
+
+from course.emulator.places import Place, locate, own_file, source_lines
 from course.emulator.session import Launch
 
 _BARRIER = "threadgroup_barrier(mem_flags::{0})"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from math import prod
 
 import mlx.core as mx
+from course.emulator.runtime import Library, launch
 
 from course.emulator import cache
 from course.emulator.errors import KernelError
-from course.emulator.runtime import Library, launch
 from course.emulator.session import Buffer, Launch, Session, current, new_tag
 from course.emulator.signature import GENERATED, Signature, Template, Text, signature
 

@@ -1,6 +1,7 @@
 """The `[[...]]` groups of a source: where they stand and what they say."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from course.emulator.errors import Problem
 from course.emulator.translate.program import Program
@@ -60,14 +61,17 @@ class Attributes:
     def unknown(self, program: Program) -> list[Problem]:
         """Attributes that Metal or the emulator does not have."""
         known = ARGUMENTS.keys() | _OTHERS
-        text = "unknown attribute [[{0}]]: a kernel may ask for {1}"
-        choice = ", ".join(sorted(ARGUMENTS))
         return [
-            program.code[group.start].problem(text.format(name, choice))
+            program.code[group.start].problem(f"unknown attribute [[{name}]]: {_advice(name)}")
             for group in self.groups
             for name, _ in group.items
             if name not in known
         ]
+
+
+def _advice(name: str) -> str:
+    similar = get_close_matches(name, ARGUMENTS, 1, 0.5)
+    return f"did you mean [[{similar[0]}]]?" if similar else "the emulator has buffers and the thread's position"
 
 
 def _find(program: Program) -> list[Group]:

@@ -29,12 +29,13 @@ class Kernels:
         self._instances: list[tuple[int, int, int]] = []
         for mark in self._marks():
             self._read(mark)
+        self._tables = {kernel.name: self._table(kernel) for kernel in self.definitions}
 
     def rewrite(self, edits: Edits) -> None:
         """Register definitions that are no templates, and every explicit instantiation."""
         for kernel in self.definitions:
             start, is_template = self._template_head(kernel.first)
-            edits.before(start, self._table(kernel))
+            edits.before(start, self._tables[kernel.name])
             if not is_template:
                 host = self._host_name(kernel.first, kernel.params[0]) or f'"{kernel.name}"'
                 edits.after(kernel.body[1], f" MSL_REGISTER({host}, {kernel.name}__msl_args, {kernel.name})")
@@ -124,8 +125,6 @@ class Kernels:
             for attribute, value in group.items:
                 if attribute in ARGUMENTS:
                     return f'{{::msl::{ARGUMENTS[attribute]}, {value or -1}, "{name}"}}'
-        text = (
-            f"parameter `{name}` of kernel `{kernel.name}` says not where it comes from: add [[buffer(N)]] or the like"
-        )
+        text = f"parameter `{name}` of `{kernel.name}` does not say where it comes from: add [[buffer(N)]] or the like"
         self.problems.append(self._program.code[start].problem(text))
         return f'{{::msl::kUnknown, -1, "{name}"}}'

@@ -32,6 +32,11 @@ class Program:
     def words(self, start: int, end: int) -> str:
         return " ".join(token.text for token in self.code[start:end])
 
+    def snippet(self, start: int, end: int) -> str:
+        """The source's own text from the token at `start` to the one before `end`, on one line."""
+        tokens = self.tokens[self.places[start] : self.places[end - 1] + 1] if start < end else []
+        return " ".join("".join(token.text for token in tokens if token.kind != "marker").split())
+
     def angle_end(self, start: int) -> int:
         """Index of the `>` that closes the `<` at `start`; -1 where that is a comparison."""
         depth, index = 0, start

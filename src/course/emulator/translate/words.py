@@ -6,6 +6,7 @@ from course.emulator.translate.attributes import Attributes
 from course.emulator.translate.program import Edits, Program
 from course.emulator.translate.scopes import Scopes
 from course.emulator.translate.spaces import SPACES
+from course.emulator.translate.structs import StructMembers
 
 _FLOAT = re.compile(
     r"(?:0[xX][\da-fA-F']*\.?[\da-fA-F']*[pP][+-]?\d+"
@@ -14,7 +15,6 @@ _FLOAT = re.compile(
 _INTEGER_HALF = re.compile(r"\d+[hH]")
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 _ASSIGNMENT = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
-_MEMBER_END = frozenset({";", ",", "=", "[", "{", "("})
 
 
 def number(text: str) -> str:
@@ -34,7 +34,7 @@ def number(text: str) -> str:
 
 def rewrite_words(program: Program, attributes: Attributes, scopes: Scopes, edits: Edits) -> None:
     """Address spaces go, `constant` becomes const, literals lose their doubles, `v.xy` becomes a call."""
-    members = _members(program)
+    members = StructMembers(program)
     edits.erase(attributes.inside)
     for index, token in enumerate(program.code):
         if token.text == "constant":
@@ -43,14 +43,13 @@ def rewrite_words(program: Program, attributes: Attributes, scopes: Scopes, edit
             edits.replace(index, "")
         elif token.kind == "number":
             edits.replace(index, number(token.text))
-        elif _is_swizzle(program, index, members):
+        elif _is_swizzle(program, index) and not members.is_member(index):
             edits.replace(index, _swizzle(token.text, program.text(index + 1) in _ASSIGNMENT))
 
 
-def _is_swizzle(program: Program, index: int, members: set[str]) -> bool:
-    text = program.text(index)
+def _is_swizzle(program: Program, index: int) -> bool:
     accessed = program.text(index - 1) in (".", "->") and program.text(index + 1) != "("
-    return accessed and bool(_SWIZZLE.fullmatch(text)) and text not in members
+    return accessed and bool(_SWIZZLE.fullmatch(program.text(index)))
 
 
 def _swizzle(text: str, written: bool) -> str:
@@ -75,24 +74,3 @@ def _constant(program: Program, scopes: Scopes, index: int) -> str:
         return ""
     word = "" if "const" in around else "const"
     return f"constinit {word}" if scopes.kind_at(index) == "namespace" and scopes.is_variable(index) else word
-
-
-def _members(program: Program) -> set[str]:
-    """Names that look like swizzles but are members of the source's own structs."""
-    names = set()
-    for index, token in enumerate(program.code):
-        if token.text not in ("struct", "class", "union"):
-            continue
-        brace = index
-        while program.text(brace) not in ("{", ";", "(", ")", ">", ",", ""):
-            brace += 1
-        if program.text(brace) != "{":
-            continue
-        place = brace + 1
-        while place < program.partner[brace]:
-            if program.text(place) in ("{", "("):
-                place = program.partner[place]
-            elif program.kind(place) == "name" and program.text(place + 1) in _MEMBER_END:
-                names.add(program.text(place))
-            place += 1
-    return names

@@ -1,0 +1,94 @@
+"""Words that Metal does not have, or that only newer C++ has."""
+
+from course.emulator.errors import Problem
+from course.emulator.translate.translator import Unit
+
+_FORBIDDEN = {
+    "double": "Metal has no double: use float",
+    "new": "Metal has no `new`: use a local array or a buffer",
+    "delete": "Metal has no `delete`: nothing is allocated in a kernel",
+    "try": "Metal has no exceptions: test the condition instead",
+    "catch": "Metal has no exceptions: test the condition instead",
+    "throw": "Metal has no exceptions: write an error value to an output instead",
+    "goto": "Metal has no goto: use a loop or a function",
+    "virtual": "Metal has no virtual functions: use a template",
+    "dynamic_cast": "Metal has no dynamic_cast: use a template",
+    "typeid": "Metal has no typeid: use is_same",
+    "noexcept": "Metal has no noexcept: delete the word",
+    "thread_local": "Metal has no thread_local: local variables are each thread's own",
+    "register": "Metal has no register: delete the word",
+    "extern": "Metal kernels have no external variables or C functions: delete it",
+    "asm": "Metal has no inline assembly: write C++",
+    "__asm__": "Metal has no inline assembly: write C++",
+    "wchar_t": "Metal has no wchar_t: use uint",
+    "std": "Metal has no namespace std: use metal::, which has the same names",
+    "concept": "Metal has no C++20: use enable_if",
+    "requires": "Metal has no C++20: use enable_if",
+    "consteval": "Metal has no C++20: use constexpr",
+    "constinit": "Metal has no C++20: use constant or constexpr",
+    "co_await": "Metal has no coroutines",
+    "co_yield": "Metal has no coroutines",
+    "co_return": "Metal has no coroutines",
+    "malloc": "Metal has no heap: use a local array or a buffer",
+    "free": "Metal has no heap: use a local array or a buffer",
+    "printf": "Metal has no printf: write the value to an output buffer",
+    "fprintf": "Metal has no printf: write the value to an output buffer",
+    "assert": "Metal has no assert: write an error value to an output buffer",
+    "memcpy": "Metal has no memcpy: assign the elements in a loop",
+    "memset": "Metal has no memset: assign the elements in a loop",
+    "abort": "a kernel cannot abort: return instead",
+    "exit": "a kernel cannot exit: return instead",
+    "rand": "Metal has no random numbers: pass them in a buffer",
+}
+_LIBC = (
+    *(
+        "acos",
+        "asin",
+        "atan",
+        "atan2",
+        "ceil",
+        "copysign",
+        "cos",
+        "cosh",
+        "exp",
+        "exp2",
+        "fabs",
+        "floor",
+        "fma",
+        "fmax",
+    ),
+    *("fmin", "fmod", "log", "log2", "log10", "pow", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+)
+_LIBC_FLOAT = {f"{name}f": name for name in _LIBC}
+_BEFORE_LAMBDA = frozenset({"=", "(", ",", "return", "{", ";", "&&", "||", "?", ":", "}"})
+
+
+def check(unit: Unit) -> list[Problem]:
+    """Forbidden words, C's names for functions, strings and lambdas."""
+    found = []
+    for index in range(len(unit.program)):
+        text = _fault(unit, index) if unit.is_own(index) and index not in unit.attributes.inside else None
+        if text:
+            found.append(unit.problem(index, text))
+    return found
+
+
+def _fault(unit: Unit, index: int) -> str | None:
+    program = unit.program
+    word = program.text(index)
+    if program.kind(index) == "string":
+        return f"the string {word}: Metal has no strings outside attributes, write numbers to an output buffer"
+    if word == "<=>":
+        return "`<=>`: Metal has no C++20: compare with < and =="
+    if word == "[" and program.text(index - 1) in _BEFORE_LAMBDA and program.text(program.partner[index] + 1) in "({":
+        return "a lambda: Macs before Metal 3.2 refuse it, write a function"
+    if program.kind(index) != "name" or program.text(index - 1) in (".", "->"):
+        return None
+    called = program.text(index + 1) == "("
+    if word in _LIBC_FLOAT and called:
+        return f"`{word}`: Metal calls it `{_LIBC_FLOAT[word]}`"
+    if word.startswith(("__builtin_", "__sync_", "__atomic_", "__tsan", "__ubsan", "msl_", "MSL_")):
+        return f"`{word}` belongs to the C++ compiler: use a function of the Metal library"
+    if word == "std" and program.text(index + 1) != "::":
+        return None
+    return f"`{word}`: {_FORBIDDEN[word]}" if word in _FORBIDDEN else None
