@@ -4,10 +4,10 @@
 // Grid: one thread for 4 neighbours, ceil(size / 4) threads in x. Threads per threadgroup: 1 to 1024, any number.
 // Traffic: reads 2 * size * sizeof(T) bytes, writes size * sizeof(T) bytes; 4 neighbours move as one access.
 
-// COUNT neighbours that a thread loads or stores at once. Unlike a vector it may stand at any multiple of sizeof(T), so a
-// view such as x[1:] is as good as x.
+// COUNT neighbours that a thread loads or stores at once. Unlike a vector it may stand at any multiple of sizeof(T),
+// so a view such as x[1:] is as good as x.
 template <typename T, int COUNT>
-struct packed {
+struct unaligned_vec {
   T v[COUNT];
 };
 
@@ -16,13 +16,13 @@ struct packed {
 const uint n = size;
 const uint i = 4 * thread_position_in_grid.x;
 if (i + 4 <= n) {
-  const packed<T, 4> a = *(const device packed<T, 4>*)(x + i);
-  const packed<T, 4> b = *(const device packed<T, 4>*)(y + i);
-  packed<T, 4> sum;
+  const unaligned_vec<T, 4> a = *(const device unaligned_vec<T, 4>*)(x + i);
+  const unaligned_vec<T, 4> b = *(const device unaligned_vec<T, 4>*)(y + i);
+  unaligned_vec<T, 4> sum;
   for (int j = 0; j < 4; j++) {
     sum.v[j] = T(float(a.v[j]) + float(b.v[j]));
   }
-  *(device packed<T, 4>*)(out + i) = sum;
+  *(device unaligned_vec<T, 4>*)(out + i) = sum;
 } else {
   for (uint j = i; j < n; j++) {
     out[j] = T(float(x[j]) + float(y[j]));

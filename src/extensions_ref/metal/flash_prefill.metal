@@ -1,12 +1,13 @@
-// Causal attention of a tile of queries, softmax(q k^T * scale + mask) v, one tile of keys after another: scores live in
-// threadgroup memory and never reach device memory.
+// Causal attention of a tile of queries, softmax(q k^T * scale + mask) v, one tile of keys after another: scores live
+// in threadgroup memory and never reach device memory.
 //
 // q: (B, H, L, D). k, v: (B, H_kv, S, D). All of type T, in any layout, read by their strides (in elements, one per
-// axis): a view of a cache costs no copy. Query head h reads key/value head h / (H / H_kv). The L queries are the last L
-// of S positions: query i sees keys 0 .. S - L + i; one that sees none (L > S) gets zeros. D is a template constant, a
-// multiple of 8, at most 128. out: (B, H, L, D) of type T, contiguous. Arithmetic in float, rounded once to T.
-// Grid: one threadgroup per QUERIES queries of a head, (128 * ceil(L / QUERIES), H, B). Threads per threadgroup: 128, no
-// other number. KEYS, the keys of a tile, is a template constant: 32 for D up to 64, else 16.
+// axis): a view of a cache costs no copy. Query head h reads key/value head h / (H / H_kv). The L queries are the
+// last L of S positions: query i sees keys 0 .. S - L + i; one that sees none (L > S) gets zeros. D is a template
+// constant, a multiple of 8, at most 128. out: (B, H, L, D) of type T, contiguous. Arithmetic in float, rounded once
+// to T.
+// Grid: one threadgroup per QUERIES queries of a head, (128 * ceil(L / QUERIES), H, B). Threads per threadgroup: 128,
+// no other number. KEYS, the keys of a tile, is a template constant: 32 for D up to 64, else 16.
 // Each of the 4 simdgroups owns 8 queries: their scores against a tile of keys, and their results, D / 8 fragments of
 // 8 x 8. Lane i keeps the maximum and the sum of query i / 4.
 // Traffic: reads B * H * L * D * sizeof(T), and for each tile of queries the keys and values that its last query sees,
@@ -60,8 +61,8 @@ const long v_row = v_strides[2], v_step = v_strides[3];
 // begin task: flash_prefill
 load_tile<T, QUERIES, D>(queries, q_head, q_row, q_step, first_query, L, scale, t);
 
-// What this simdgroup owns: 8 rows of `queries`, of `scores` and of the result, and an 8 x 8 matrix that is zero off its
-// diagonal. diagonal x result multiplies each row of the result by its own factor.
+// What this simdgroup owns: 8 rows of `queries`, of `scores` and of the result, and an 8 x 8 matrix that is zero off
+// its diagonal. diagonal x result multiplies each row of the result by its own factor.
 threadgroup float* own_queries = queries + simdgroup * 8 * ROW;
 threadgroup float* own_scores = scores + simdgroup * 8 * SCORE_ROW;
 threadgroup float* diagonal = diagonals + simdgroup * 64;

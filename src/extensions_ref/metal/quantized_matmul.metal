@@ -16,7 +16,7 @@ constant constexpr uint STRIDE = 36;
 
 // COUNT neighbours that a thread loads or stores at once, at any multiple of sizeof(T).
 template <typename T, int COUNT>
-struct packed {
+struct unaligned_vec {
   T v[COUNT];
 };
 
@@ -57,7 +57,7 @@ for (int i = 0; i < 2; i++) {
 for (uint k0 = 0; k0 < K; k0 += TILE) {
   threadgroup float* to = x_tile + row * STRIDE + column;
   if (m0 + row < M) {
-    const packed<T, 8> block = *(const device packed<T, 8>*)(x + size_t(m0 + row) * K + k0 + column);
+    const unaligned_vec<T, 8> block = *(const device unaligned_vec<T, 8>*)(x + size_t(m0 + row) * K + k0 + column);
     for (int j = 0; j < 8; j++) {
       to[j] = float(block.v[j]);
     }

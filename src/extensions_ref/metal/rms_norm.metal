@@ -3,8 +3,8 @@
 // x, out: rows of `length` numbers of type T, contiguous. weight: `length` numbers of any float type. eps: float.
 // Sums, root and product in float, rounded once to T.
 // Grid: one threadgroup per row, (threads, rows, 1). Threads per threadgroup: a multiple of 32, from 32 to 1024,
-// whatever the length of the row: a thread takes elements t, t + threads, t + 2 * threads, ... so that the 32 threads of
-// a simdgroup always read 32 neighbours.
+// whatever the length of the row: a thread takes elements t, t + threads, t + 2 * threads, ... so that the 32 threads
+// of a simdgroup always read 32 neighbours.
 // Traffic of a row: reads 3 * length * sizeof(T) bytes (x twice, the second time out of the cache, and weight), writes
 // length * sizeof(T). Threadgroup memory: 128 bytes. Barriers: 1.
 

@@ -6,7 +6,7 @@
 // Part s holds the words s * ceil(K / 8 / SPLITS) and up of each row, the last ones perhaps fewer or none: a part
 // without words writes zeros. SPLITS is threadgroups_per_grid.y.
 // Grid: (threads * ceil(N / (ROWS * threads / 32)), SPLITS, 1). Threads per threadgroup: a multiple of 32, from 32 to
-// 1024.
+// 256.
 // Traffic: reads what quantized_matvec reads, all parts together; writes SPLITS * TOKENS * N * 4 bytes.
 
 // Rows of w that a simdgroup multiplies with the same registers of x.
@@ -14,7 +14,7 @@ constant constexpr uint ROWS = 4;
 
 // COUNT neighbours that a thread loads at once, at any multiple of sizeof(T).
 template <typename T, int COUNT>
-struct packed {
+struct unaligned_vec {
   T v[COUNT];
 };
 
@@ -38,7 +38,7 @@ for (uint word = split * words_per_split + lane; word < end; word += 32) {
   float values[TOKENS][8];
   float value_sums[TOKENS];
   for (int m = 0; m < TOKENS; m++) {
-    const packed<T, 8> block = *(const device packed<T, 8>*)(x + m * K + word * 8);
+    const unaligned_vec<T, 8> block = *(const device unaligned_vec<T, 8>*)(x + m * K + word * 8);
     value_sums[m] = 0.0f;
     for (int j = 0; j < 8; j++) {
       values[m][j] = float(block.v[j]);

@@ -8,7 +8,7 @@
 
 // COUNT neighbours that a thread loads or stores at once, at any multiple of sizeof(T).
 template <typename T, int COUNT>
-struct packed {
+struct unaligned_vec {
   T v[COUNT];
 };
 
@@ -17,14 +17,14 @@ struct packed {
 const uint n = size;
 const uint i = 4 * thread_position_in_grid.x;
 if (i + 4 <= n) {
-  const packed<T, 4> g = *(const device packed<T, 4>*)(gate + i);
-  const packed<T, 4> u = *(const device packed<T, 4>*)(up + i);
-  packed<T, 4> gated;
+  const unaligned_vec<T, 4> g = *(const device unaligned_vec<T, 4>*)(gate + i);
+  const unaligned_vec<T, 4> u = *(const device unaligned_vec<T, 4>*)(up + i);
+  unaligned_vec<T, 4> gated;
   for (int j = 0; j < 4; j++) {
     const float wide = float(g.v[j]);
     gated.v[j] = T(wide / (1.0f + exp(-wide)) * float(u.v[j]));
   }
-  *(device packed<T, 4>*)(out + i) = gated;
+  *(device unaligned_vec<T, 4>*)(out + i) = gated;
 } else {
   for (uint j = i; j < n; j++) {
     const float wide = float(gate[j]);

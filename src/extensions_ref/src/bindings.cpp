@@ -2,13 +2,17 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include "ceilings.h"
+#include "fused.h"
+#include "fused_qkv.h"
 #include "quantized_matmul.h"
 #include "threads.h"
 
@@ -63,10 +67,46 @@ NB_MODULE(_ext, m) {
   m.def("parallel_failure", &parallel_failure, "n"_a, "grain"_a, "bad"_a, nb::call_guard<nb::gil_scoped_release>(),
         "Runs parallel_for with a body that throws at index `bad`");
 
+  using Packed = std::tuple<mx::array, mx::array, mx::array>;
+  const auto packed = [](const Packed& w) {
+    return PackedArrays{std::get<0>(w), std::get<1>(w), std::get<2>(w)};
+  };
   m.def(
       "quantized_matmul",
-      [](const mx::array& x, const mx::array& words, const mx::array& scales, const mx::array& biases, int group_size,
-         const std::string& kernel) { return quantized_matmul(x, {words, scales, biases}, group_size, kernel); },
-      "x"_a, "words"_a, "scales"_a, "biases"_a, "group_size"_a, "kernel"_a = "auto",
-      "x W^T with packed 4-bit W: (..., I) x (O, I) -> (..., O)");
+      [packed](const mx::array& x, const Packed& w, int group_size, const std::string& kernel) {
+        return quantized_matmul(x, packed(w), group_size, kernel);
+      },
+      "x"_a, "w"_a, "group_size"_a, "kernel"_a = "auto",
+      "x W^T with packed 4-bit W = (words, scales, biases): (..., I) x (O, I) -> (..., O)");
+  m.def(
+      "fused_qkv",
+      [packed](const mx::array& x, const mx::array& norm, const Packed& q, const Packed& k, const Packed& v,
+               const mx::array& q_norm, const mx::array& k_norm, const mx::array& cos, const mx::array& sin,
+               int group_size, float eps, float head_eps, int offset, bool traditional) {
+        return fused_qkv(x, norm, packed(q), packed(k), packed(v), q_norm, k_norm, cos, sin,
+                         {group_size, eps, head_eps, offset, traditional});
+      },
+      "x"_a, "norm"_a, "q"_a, "k"_a, "v"_a, "q_norm"_a, "k_norm"_a, "cos"_a, "sin"_a, "group_size"_a, "eps"_a,
+      "head_eps"_a, "offset"_a, "traditional"_a,
+      "Norm, projections, head norms and rope: (B, L, E) -> q (B, H, L, D), k and v (B, H_kv, L, D)");
+  m.def(
+      "fused_output",
+      [packed](const mx::array& x, const mx::array& attended, const Packed& w, int group_size) {
+        return fused_output(x, attended, packed(w), group_size);
+      },
+      "x"_a, "attended"_a, "w"_a, "group_size"_a, "x + W (joined heads): (B, L, E), (B, H, L, D) -> (B, L, E)");
+  m.def(
+      "fused_mlp",
+      [packed](const mx::array& x, const mx::array& norm, const Packed& gate, const Packed& up, const Packed& down,
+               int group_size, float eps) {
+        return fused_mlp(x, norm, packed(gate), packed(up), packed(down), group_size, eps);
+      },
+      "x"_a, "norm"_a, "gate"_a, "up"_a, "down"_a, "group_size"_a, "eps"_a,
+      "x + W_down (silu(W_gate n) * W_up n), n = normalised x: (B, L, E) -> (B, L, E)");
+  m.def(
+      "fused_head",
+      [packed](const mx::array& x, const mx::array& norm, const Packed& w, int group_size, float eps) {
+        return fused_head(x, norm, packed(w), group_size, eps);
+      },
+      "x"_a, "norm"_a, "w"_a, "group_size"_a, "eps"_a, "W times normalised x: (B, L, E) -> (B, L, V)");
 }

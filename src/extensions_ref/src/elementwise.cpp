@@ -39,11 +39,19 @@ void swiglu(const float* gate, const float* up, int64_t n, float* out) {
 }
 
 void rotate(float* x, const float* cos, const float* sin, int64_t D, bool traditional) {
-  const int64_t step = traditional ? 2 : 1, partner = traditional ? 1 : D / 2;
+  const auto turn = [](float& a, float& b, float c, float s) {
+    const float turned = a * c - b * s;
+    b = a * s + b * c;
+    a = turned;
+  };
+  if (traditional) {
+    for (int64_t i = 0; i < D / 2; ++i) {
+      turn(x[2 * i], x[2 * i + 1], cos[i], sin[i]);
+    }
+    return;
+  }
   for (int64_t i = 0; i < D / 2; ++i) {
-    const float a = x[i * step], b = x[i * step + partner];
-    x[i * step] = a * cos[i] - b * sin[i];
-    x[i * step + partner] = a * sin[i] + b * cos[i];
+    turn(x[i], x[i + D / 2], cos[i], sin[i]);
   }
 }
 

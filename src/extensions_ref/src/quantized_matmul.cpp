@@ -2,8 +2,7 @@
 
 #include <stdexcept>
 
-#include "mlx/backend/cpu/encoder.h"
-#include "threads.h"
+#include "steps.h"
 
 namespace tiny_llm {
 
@@ -25,22 +24,6 @@ Kernel kernel_named(const std::string& name) {
   throw std::invalid_argument("kernel '" + name + "' must be auto, scalar, vector or blocked");
 }
 
-// Computes every row of x, which is evaluated by now, and writes `out`, which has its memory.
-void compute(const mx::array& x, const PackedWeights& w, mx::array& out, Kernel kernel) {
-  const Rows rows(x);
-  const int64_t tokens = rows.count();
-  const ReadRow read = [&rows](int64_t token, float* row) { rows.read(token, row); };
-  if (out.dtype() == mx::float32) {
-    const Product product = {w, out.data<float>(), w.rows};
-    multiply(tokens, dtype_of(x), read, {&product, 1}, kernel);
-    return;
-  }
-  const auto y = std::make_unique_for_overwrite<float[]>(tokens * w.rows);
-  const Product product = {w, y.get(), w.rows};
-  multiply(tokens, dtype_of(x), read, {&product, 1}, kernel);
-  write(out, 0, y.get(), tokens * w.rows);
-}
-
 }  // namespace
 
 mx::array quantized_matmul(const mx::array& x, const PackedArrays& w, int group_size, const std::string& kernel) {
@@ -55,29 +38,16 @@ mx::array quantized_matmul(const mx::array& x, const PackedArrays& w, int group_
                    std::move(inputs));
 }
 
-void QuantizedMatmul::eval_cpu(const std::vector<mx::array>& inputs, mx::array& out) {
+void QuantizedMatmul::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
   // begin task: QuantizedMatmul.eval_cpu
-  out.set_data(mx::allocator::malloc(out.nbytes()));
-  auto& encoder = mx::cpu::get_command_encoder(stream());
-  for (const mx::array& input : inputs) {
-    encoder.set_input_array(input);
-  }
-  encoder.set_output_array(out);
-  // MLX keeps the memory of inputs and outputs until the stream has passed this point, so weak copies do. What they
-  // point to is read inside only: out here the inputs may not have been computed yet.
-  std::vector<mx::array> weak_inputs;
-  for (const mx::array& input : inputs) {
-    weak_inputs.push_back(mx::array::unsafe_weak_copy(input));
-  }
-  encoder.dispatch([inputs = std::move(weak_inputs), out = mx::array::unsafe_weak_copy(out), group_size = group_size_,
-                    kernel = kernel_]() mutable {
-    compute(inputs[0], packed_weights(inputs, 1, group_size), out, kernel);
-  });
+  const auto compute = [group_size = group_size_, kernel = kernel_](const std::vector<mx::array>& in,
+                                                                    std::vector<mx::array>& out) {
+    const Rows x(in[0]);
+    const ReadRow read = [&x](int64_t token, float* row) { x.read(token, row); };
+    multiply_into(x.count(), dtype_of(in[0]), read, packed_weights(in, 1, group_size), out[0], kernel);
+  };
+  run_on_stream(stream(), inputs, outputs, compute);
   // end task: QuantizedMatmul.eval_cpu
-}
-
-void QuantizedMatmul::eval_gpu(const std::vector<mx::array>&, mx::array&) {
-  throw std::runtime_error("QuantizedMatmul runs on the CPU only");
 }
 
 }  // namespace tiny_llm

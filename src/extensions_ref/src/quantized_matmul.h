@@ -4,7 +4,7 @@
 #include <string>
 
 #include "arrays.h"
-#include "mlx/primitives.h"
+#include "primitive.h"
 #include "product.h"
 
 namespace tiny_llm {
@@ -17,17 +17,13 @@ namespace tiny_llm {
 // Throws std::invalid_argument (a ValueError in Python) naming shapes and dtypes that do not fit, and unknown kernels.
 mx::array quantized_matmul(const mx::array& x, const PackedArrays& w, int group_size, const std::string& kernel);
 
-// What the graph holds for it. Inputs: x, words, scales, biases.
-class QuantizedMatmul : public mx::UnaryPrimitive {
+// What the graph holds for it. Inputs: x, words, scales, biases. Output: y.
+class QuantizedMatmul : public CpuPrimitive {
  public:
   QuantizedMatmul(mx::Stream stream, int group_size, Kernel kernel)
-      : UnaryPrimitive(stream), group_size_(group_size), kernel_(kernel) {}
+      : CpuPrimitive(stream), group_size_(group_size), kernel_(kernel) {}
 
-  // Called in the order of the graph, when the inputs have memory but perhaps no values yet: gives `out` its memory and
-  // queues the computation on the stream.
-  void eval_cpu(const std::vector<mx::array>& inputs, mx::array& out) override;
-
-  void eval_gpu(const std::vector<mx::array>& inputs, mx::array& out) override;
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override;
 
   const char* name() const override {
     return "QuantizedMatmul";
