@@ -4,6 +4,7 @@ Each checks its arguments, states inputs, outputs, grid and threadgroup, and lau
 where the kernel's own contract stands. Knows no models.
 """
 
+import math
 from collections.abc import Callable
 
 import mlx.core as mx
@@ -94,6 +95,7 @@ def rope(
     first, last = (offset, offset) if isinstance(offset, int) else (mx.min(offset).item(), mx.max(offset).item())
     if first < 0 or last + L > P:
         raise ValueError(f"positions {first} .. {last + L - 1} are outside the table's 0 .. {P - 1}")
+    check_threads(math.prod(threadgroup), 1)
     return _ROPE(
         inputs=[x, mx.contiguous(cosines), mx.contiguous(sines), mx.contiguous(offsets)],
         template=[("T", x.dtype), ("TRADITIONAL", traditional)],
@@ -111,10 +113,10 @@ def check_float(**arrays: mx.array) -> None:
             raise ValueError(f"{name} is {array.dtype}, expected float32, float16 or bfloat16")
 
 
-def check_threads(threads: int, multiple: int) -> None:
-    """Raise ValueError where a threadgroup of `threads` is impossible, or no multiple of `multiple`."""
-    if not 1 <= threads <= 1024 or threads % multiple:
-        raise ValueError(f"threads {threads}: expected a multiple of {multiple} from {multiple} to 1024")
+def check_threads(threads: int, multiple: int, most: int = 1024) -> None:
+    """Raise ValueError where `threads` is no multiple of `multiple` from `multiple` to `most`."""
+    if not 1 <= threads <= most or threads % multiple:
+        raise ValueError(f"threads {threads}: expected a multiple of {multiple} from {multiple} to {most}")
 
 
 def _element_wise(kernel: Kernel, x: mx.array, y: mx.array, threads: int) -> mx.array:

@@ -15,6 +15,8 @@ from .quantize import PackedMatrix, quantize
 
 MAX_TOKENS = 8
 """Rows of x that the matrix-vector kernels keep in registers."""
+MAX_THREADS = 256
+"""Threads in a threadgroup of the matrix-vector kernels: more might not find room for their registers."""
 MAX_ROWS = 2**20
 """Rows of x that one product takes: a grid of 2**15 tiles."""
 ROWS = 4
@@ -33,12 +35,12 @@ def quantized_matvec(x: mx.array, packed: PackedMatrix, threads: int = 64) -> mx
     """x W^T for a few tokens, W packed: each simdgroup takes 4 rows of W, all threads of it walk along them together.
 
     x: (..., K) with 1 to 8 rows, float32, float16 or bfloat16. packed: (N, K) in 4 bits.
-    threads: per threadgroup, a multiple of 32 up to 1024.
+    threads: per threadgroup, a multiple of 32 up to 256.
     Returns (..., N) in the dtype of `x`, summed in float32. Raises ValueError where shapes, dtypes or `threads` do not
     fit.
     """
     tokens, N, K = _check(x, packed, MAX_TOKENS)
-    check_threads(threads, 32)
+    check_threads(threads, 32, MAX_THREADS)
     return _MATVEC(
         inputs=[x, packed.words, packed.scales, packed.biases, N, K],
         template=[("T", x.dtype), ("TOKENS", tokens), ("GROUP", packed.group_size)],
@@ -55,7 +57,7 @@ def split_k_matvec(x: mx.array, packed: PackedMatrix, splits: int, threads: int 
     splits: from 1 to the K / 8 words of a row. Other arguments, result and errors as for `quantized_matvec`.
     """
     tokens, N, K = _check(x, packed, MAX_TOKENS)
-    check_threads(threads, 32)
+    check_threads(threads, 32, MAX_THREADS)
     if not 1 <= splits <= K // 8:
         raise ValueError(f"splits {splits}: expected 1 to {K // 8}, the words in a row of {K} numbers")
     (partial,) = _SPLIT_K(
