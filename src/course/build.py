@@ -51,7 +51,7 @@ def ensure_built(source: Path, destination: Path, module: str) -> Path:
         fingerprint = _fingerprint(files, toolchain, module)
         if library := _fresh(stamp, destination, module, fingerprint):
             return library
-        with _tree(source.name, files, toolchain) as tree:
+        with _tree(files, toolchain) as tree:
             built = _build(tree, files, toolchain, module, source)
             library = _install(built, destination, module)
         _note(stamp, fingerprint, library)
@@ -128,12 +128,12 @@ def _digest(path: Path) -> str:
 
 
 @contextmanager
-def _tree(name: str, files: dict[str, bytes], toolchain: Toolchain) -> Iterator[Path]:
+def _tree(files: dict[str, bytes], toolchain: Toolchain) -> Iterator[Path]:
     """A build tree for this kind of project that no other process uses: the first that is free."""
     kind = hashlib.sha256(files["CMakeLists.txt"] + toolchain.identity.encode()).hexdigest()[:12]
     TREES.mkdir(parents=True, exist_ok=True)
     for number in itertools.count():
-        tree = TREES / f"{name}-{kind}-{number}"
+        tree = TREES / f"{kind}-{number}"
         with (TREES / f"{tree.name}.lock").open("w") as lock:
             if _locked(lock):
                 tree.mkdir(exist_ok=True)

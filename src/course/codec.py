@@ -63,6 +63,7 @@ class _Writer:
             case bytes():
                 return ["bytes", base64.b64encode(value).decode()]
             case mx.array():
+                mx.eval(value)  # np.array alone would hide what a kernel throws, and give what happens to be in memory
                 raw = np.array(value.view(mx.uint16) if value.dtype == mx.bfloat16 else value)
                 return ["mx", self._store(raw, path), str(value.dtype).removeprefix("mlx.core.")]
             case list() | tuple():
