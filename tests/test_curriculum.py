@@ -169,3 +169,26 @@ def test_an_empty_folder_is_an_error(tmp_path: Path):
 
 def test_the_course_itself_loads():
     assert [day.day for day in load().weeks[0].days] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_forbidden_name_stays_allowed_to_files_of_days_that_teach_other_things(tmp_path: Path):
+    text = WEEK.replace('"model/basics.py" = ["rotate"]', '"model/rope.py" = ["rotate"]')
+    curriculum = read(tmp_path, week1=text.replace('forbidden = ["fast.rope", "nn"]', 'forbidden = ["exp", "nn"]'))
+    rules = curriculum.forbidden_on(curriculum.day(1, 2))
+    assert rules == {"softmax": [], "nn": [], "exp": ["model/basics.py", "model/attention.py"]}
+    assert curriculum.forbidden_on(curriculum.day(1, 1)) == {"softmax": [], "nn": []}
+
+
+@pytest.mark.parametrize("file", ["extensions/src/a.py", "model/a.cpp", "extensions/CMakeLists.txt", "model/a"])
+def test_files_of_other_kinds_hold_no_tasks(tmp_path: Path, file: str):
+    with pytest.raises(CourseError, match=r"a task's file ends in"):
+        read(tmp_path, week1=WEEK.replace('"model/attention.py"', f'"{file}"'))
+
+
+def test_kernel_days_are_known_by_their_files(tmp_path: Path):
+    files = {"metal": '"extensions/metal/a.metal" = ["a"]', "cpp": '"extensions/src/a.cpp" = ["Class.eval_cpu"]'}
+    for kind, line in files.items():
+        curriculum = read(tmp_path, week1=WEEK.replace('"model/basics.py" = ["softmax"]', line))
+        one, two = curriculum.days
+        assert (one.is_kernel_day, one.is_compiled) == (True, kind == "cpp")
+        assert (two.is_kernel_day, curriculum.needs_library(two)) == (False, kind == "cpp")
