@@ -13,6 +13,7 @@
 // Traffic: reads B * H * L * D * sizeof(T), and for each tile of queries the keys and values that its last query sees,
 // rounded up to KEYS: at most B * H * ceil(L / QUERIES) * 2 * S * D * sizeof(T). Writes B * H * L * D * sizeof(T).
 // Threadgroup memory: ((QUERIES + KEYS) * (D + 4) + QUERIES * (KEYS + 4) + 256) * 4, at most 28,928 bytes.
+// Barriers: 4 for each tile of keys, and 1.
 
 constant constexpr uint QUERIES = 32;
 // Simdgroups in a threadgroup, each with 8 queries.

@@ -8,7 +8,7 @@
 // Grid: (128 * ceil(N / TILE), ceil(M / TILE), 1). Threads per threadgroup: 128, no other number.
 // Traffic: x is read ceil(N / TILE) times, w ceil(M / TILE) times: ceil(N / TILE) * M * K * sizeof(T)
 // + ceil(M / TILE) * N * (K / 2 + K / 8 * 2 * sizeof(scale)) bytes; writes M * N * sizeof(T).
-// Threadgroup memory: 2 * TILE * STRIDE * 4 = 9,216 bytes. Barriers: 2 * K / TILE + 2 at most.
+// Threadgroup memory: 2 * TILE * STRIDE * 4 = 9,216 bytes. Barriers: 2 * K / TILE + 1.
 
 constant constexpr uint TILE = 32;
 // Floats from one row of a tile to the next. 36 and not 32: rows then start in different banks of threadgroup memory.
