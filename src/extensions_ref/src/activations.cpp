@@ -81,7 +81,7 @@ void TiledActivations<Element>::set_row(int64_t token, const float* row) {
 
 template class InterleavedActivations<float>;
 template class TiledActivations<float>;
-#if TINY_LLM_AVX512 && defined(__AVX512BF16__)
+#if TINY_LLM_BF16_DOT
 template class InterleavedActivations<Bf16>;
 template class TiledActivations<Bf16>;
 #endif

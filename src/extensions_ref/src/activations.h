@@ -1,7 +1,7 @@
 // The activations x of a product, laid out in the order in which the kernels meet them.
 //
 // Both kernels need x many times, once for each row of the weights, so putting it in order once is cheap. `Element` is
-// float, or Bf16 where x is bfloat16 and the machine multiplies such numbers (`kHasBf16Dot`).
+// float, or Bf16 where x is bfloat16 and the machine multiplies such numbers (`DotElement<Bf16>` says so).
 #pragma once
 
 #include <cstdint>

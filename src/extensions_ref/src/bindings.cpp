@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "attention.h"
 #include "ceilings.h"
 #include "fused.h"
 #include "fused_qkv.h"
@@ -109,4 +110,6 @@ NB_MODULE(_ext, m) {
         return fused_head(x, norm, packed(w), group_size, eps);
       },
       "x"_a, "norm"_a, "w"_a, "group_size"_a, "eps"_a, "W times normalised x: (B, L, E) -> (B, L, V)");
+  m.def("flash_attention", &flash_attention, "q"_a, "k"_a, "v"_a, "scale"_a,
+        "Causal attention: (B, H, L, D), twice (B, H_kv, S, D) -> (B, H, L, D)");
 }

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "nibbles.h"
+#include "dot.h"
 
 namespace tiny_llm {
 
@@ -120,7 +120,7 @@ double peak_flops(int threads, double seconds) {
 
 std::string instruction_set() {
 #if TINY_LLM_AVX512
-  return kHasBf16Dot ? "AVX-512 + BF16" : "AVX-512";
+  return std::is_same_v<DotElement<Bf16>, Bf16> ? "AVX-512 + BF16" : "AVX-512";
 #elif TINY_LLM_AVX2
   return "AVX2";
 #elif defined(__ARM_NEON)

@@ -101,7 +101,7 @@ void multiply(int64_t tokens, DType x_type, const ReadRow& read, std::span<const
     multiply_scalar(tokens, read, products);
     return;
   }
-#if TINY_LLM_AVX512 && defined(__AVX512BF16__)
+#if TINY_LLM_BF16_DOT
   if (x_type == DType::bfloat16) {
     multiply_as<Bf16>(tokens, read, products, kernel);
     return;

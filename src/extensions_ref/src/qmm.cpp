@@ -105,7 +105,7 @@ void qmm_rows(const TiledActivations<Element>& x, const PackedWeights& w, int64_
 }
 
 template void qmm_rows(const TiledActivations<float>&, const PackedWeights&, int64_t, int64_t, float*, int64_t);
-#if TINY_LLM_AVX512 && defined(__AVX512BF16__)
+#if TINY_LLM_BF16_DOT
 template void qmm_rows(const TiledActivations<Bf16>&, const PackedWeights&, int64_t, int64_t, float*, int64_t);
 #endif
 

@@ -84,7 +84,7 @@ void qmv_rows(const InterleavedActivations<Element>& x, const PackedWeights& w, 
 }
 
 template void qmv_rows(const InterleavedActivations<float>&, const PackedWeights&, int64_t, int64_t, float*, int64_t);
-#if TINY_LLM_AVX512 && defined(__AVX512BF16__)
+#if TINY_LLM_BF16_DOT
 template void qmv_rows(const InterleavedActivations<Bf16>&, const PackedWeights&, int64_t, int64_t, float*, int64_t);
 #endif
 
