@@ -136,18 +136,20 @@ def measure(
 ) -> Timing:
     """Time `work`, which returns arrays, or any tree of them, or None.
 
-    Runs it `warmup` times unmeasured, then `repeats` times. The clock is read right before each run and when
-    everything it asked of the device is done: its result is evaluated, and what it started is waited for.
-    Raises ValueError for repeats below 1 or a negative warmup.
+    Waits for what was started earlier, runs `work` `warmup` times, then `repeats` times measured. The clock is read
+    right before a run, and again when everything that it asked of the device is done: its result is evaluated, and
+    whatever else it started is waited for.
+    Returns the clock's seconds. The median of an even number of readings is the mean of the two in the middle.
+    Raises ValueError, before anything runs, for repeats below 1 or a negative warmup.
     """
     if repeats < 1 or warmup < 0:
         raise ValueError(f"repeats {repeats} and warmup {warmup}: at least 1 and 0 are needed")
+    mx.synchronize()
     readings = []
-    for i in range(warmup + repeats):
-        mx.synchronize()
+    for _ in range(warmup + repeats):
         start = clock()
         mx.eval(work())
         mx.synchronize()
-        if i >= warmup:
-            readings.append(clock() - start)
-    return Timing(statistics.median(readings), min(readings), max(readings))
+        readings.append(clock() - start)
+    measured = readings[warmup:]
+    return Timing(statistics.median(measured), min(measured), max(measured))
