@@ -158,15 +158,6 @@ def test_builds_of_one_library_at_the_same_time_wait_for_each_other(project: Pat
     assert run(build(project), "_ext.twice(mx.array([1.0])).tolist()") == "[5.0]"
 
 
-def test_builds_of_two_libraries_at_the_same_time_use_two_trees(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(building, "TREES", tmp_path)
-    files, tools = {"CMakeLists.txt": b""}, toolchain.find_toolchain()
-    with building._tree(files, tools) as first, building._tree(files, tools) as second:
-        assert first != second
-    with building._tree(files, tools) as third:
-        assert third == first
-
-
 @pytest.mark.parametrize(
     ("mlx", "nanobind", "fits"),
     [

@@ -6,7 +6,6 @@ differs. Next to the library stands what it was made from; both can be copied to
 
 import fcntl
 import hashlib
-import itertools
 import os
 import shutil
 import signal
@@ -16,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 from course.build_errors import summary
 from course.errors import CourseError
@@ -129,24 +128,13 @@ def _digest(path: Path) -> str:
 
 @contextmanager
 def _tree(files: dict[str, bytes], toolchain: Toolchain) -> Iterator[Path]:
-    """A build tree for this kind of project that no other process uses: the first that is free."""
+    """The build tree for this kind of project, locked: a compiler keeps all cores busy, so builds wait in line."""
     kind = hashlib.sha256(files["CMakeLists.txt"] + toolchain.identity.encode()).hexdigest()[:12]
-    TREES.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count():
-        tree = TREES / f"{kind}-{number}"
-        with (TREES / f"{tree.name}.lock").open("w") as lock:
-            if _locked(lock):
-                tree.mkdir(exist_ok=True)
-                yield tree
-                return
-
-
-def _locked(lock: TextIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    tree = TREES / kind
+    tree.mkdir(parents=True, exist_ok=True)
+    with (tree / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield tree
 
 
 def _build(tree: Path, files: dict[str, bytes], toolchain: Toolchain, module: str, source: Path) -> Path:
@@ -197,9 +185,6 @@ def _configure(tree: Path, toolchain: Toolchain) -> list[str]:
 def _run(command: list[str], tree: Path, toolchain: Toolchain, source: Path) -> None:
     """Run one step of a build. Raises CourseError with its first errors."""
     ccache = {
-        # Trees differ by their folder's name only: without it one tree's objects serve the others.
-        "CCACHE_BASEDIR": str(tree),
-        "CCACHE_NOHASHDIR": "1",
         "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(TREES / "ccache")),
         "CCACHE_MAXSIZE": os.environ.get("CCACHE_MAXSIZE", "500M"),
         # `-march=native` means something else on another machine.

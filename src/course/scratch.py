@@ -63,8 +63,11 @@ def workers(jobs: int) -> Iterator[Callable]:
         pool.shutdown(cancel_futures=True)
 
 
-def grade(package: Path, tests: list[Path], *options: str, timeout: float = 120.0) -> Report:
-    """Run the graded `tests` against the copy `package`. A run that takes longer than `timeout` seconds is killed."""
+def grade(package: Path, tests: list[Path], *options: str, timeout: float = 600.0) -> Report:
+    """Run the graded `tests` against the copy `package`. A run that takes longer than `timeout` seconds is killed.
+
+    Cases have limits of their own; this one is for what they do not cover, and includes waiting for a compiler.
+    """
     results = package.parent / "results.json"
     results.unlink(missing_ok=True)
     command = [sys.executable, *_PYTEST, *_PLUGINS, "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]

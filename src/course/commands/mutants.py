@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit status 0 if nothing is wrong with any day asked for."""
     days = _days(args)
+    _build_reference(days)
     if args.score:
         from course.mutation_score import score_day
 
@@ -51,6 +52,16 @@ def _days(args: argparse.Namespace) -> "list[Day]":
             raise CourseError(f"--day {args.day} needs --week")
         return [curriculum.day(args.week, args.day)]
     return list(curriculum.days if args.week is None else curriculum.week(args.week).days)
+
+
+def _build_reference(days: "list[Day]") -> None:
+    """Copies of the reference come with its library, so that only mutants in C++ are compiled. Raises CourseError."""
+    from course.build import ensure_built
+    from course.curriculum import load
+    from course.paths import EXTENSION, REFERENCE, extension_folder
+
+    if any(map(load().needs_library, days)):
+        ensure_built(extension_folder(REFERENCE), REFERENCE, EXTENSION)
 
 
 def _check_day(day: "Day", args: argparse.Namespace, map_: Callable) -> list[str]:
