@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from course.emulator.runtime import Record
 
 from course.emulator.places import locate
+from course.emulator.runtime import Record
 from course.emulator.session import Launch
 
 TRACE = np.dtype(

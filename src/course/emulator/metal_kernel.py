@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from math import prod
 
 import mlx.core as mx
-from course.emulator.runtime import Library, launch
 
 from course.emulator import cache
 from course.emulator.errors import KernelError
+from course.emulator.runtime import Library, launch
 from course.emulator.session import Buffer, Launch, Session, current, new_tag
 from course.emulator.signature import GENERATED, Signature, Template, Text, signature
 
@@ -67,7 +67,6 @@ class EmulatedKernel:
             grid=tuple(grid),
             threadgroup=tuple(threadgroup),
             ensure_row_contiguous=self._ensure_row_contiguous,
-            atomic_outputs=self._text.atomic_outputs,
             trace=session.trace if session else None,
             raise_on_fatal=session is None,
             tag=self._note(session, library, written, [array.nbytes for array in arrays], outputs),

@@ -1,14 +1,10 @@
 """What packages and graded tests use of the course's kernel tools."""
 
-import contextlib
-
 from course.emulator.errors import KernelError
+from course.kernels.checked import checked
 from course.kernels.extension import extension
+from course.kernels.metal import metal_kernel
 from course.kernels.proof import dispatches, faulty
 from course.kernels.symbols import forbidden_symbols
-
-with contextlib.suppress(ModuleNotFoundError):  # until the runtime is there
-    from course.kernels.checked import checked
-    from course.kernels.metal import metal_kernel
 
 __all__ = ["KernelError", "checked", "dispatches", "extension", "faulty", "forbidden_symbols", "metal_kernel"]

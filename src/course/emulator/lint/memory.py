@@ -25,8 +25,9 @@ class Memory:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._program = unit.program
+        self._program = program = unit.program
         self._types = type_names(unit.program)
+        self._indexed = {program.text(i) for i in range(len(program)) if program.text(i + 1) == "["}
         scopes = unit.scopes
         outside = [i for i in range(len(unit.program)) if scopes.kind_at(i) == "namespace" and scopes.is_variable(i)]
         self._constants = self._collect(outside)
@@ -78,7 +79,7 @@ class Memory:
         name = names.get(program.text(start))
         if name is None or (program.text(start + 1) not in ("+", "-", ";", ",", ")") and start + 1 < end):
             return None
-        if self._is_compared(start, end) or (not name.is_pointer and not self._is_array(program.text(start))):
+        if self._is_compared(start, end) or (not name.is_pointer and program.text(start) not in self._indexed):
             return None
         return name.space
 
@@ -98,10 +99,6 @@ class Memory:
         if name.is_pointer:
             return name.space if dereferenced or indices else None
         return name.space
-
-    def _is_array(self, name: str) -> bool:
-        program = self._program
-        return any(program.text(i) == name and program.text(i + 1) == "[" for i in range(len(program)))
 
     def _is_compared(self, start: int, end: int) -> bool:
         compared = {"<", ">", "==", "!=", "<=", ">=", "?", "&&", "||"}

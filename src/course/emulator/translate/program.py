@@ -6,6 +6,7 @@ from course.emulator.errors import KernelError
 from course.emulator.translate.tokens import Token
 
 DEPTH_LIMIT = 256
+_ANGLE_DEPTH, _ANGLE_LENGTH = 32, 500  # of template arguments; what is deeper or longer is taken for comparisons
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _OPENER = {closer: opener for opener, closer in _CLOSER.items()}
 
@@ -40,7 +41,7 @@ class Program:
     def angle_end(self, start: int) -> int:
         """Index of the `>` that closes the `<` at `start`; -1 where that is a comparison."""
         depth, index = 0, start
-        while index < len(self.code):
+        while index < min(len(self.code), start + _ANGLE_LENGTH) and depth < _ANGLE_DEPTH:
             text = self.text(index)
             if text in _CLOSER:
                 index = self.partner[index]
@@ -55,7 +56,7 @@ class Program:
     def angle_start(self, end: int) -> int:
         """Index of the `<` that opens the `>` at `end`; -1 where that is a comparison."""
         depth, index = 0, end
-        while index >= 0:
+        while index >= max(0, end - _ANGLE_LENGTH) and depth < _ANGLE_DEPTH:
             text = self.text(index)
             if text in _OPENER and text != "}":
                 index = self.partner[index]

@@ -27,6 +27,7 @@ class Scopes:
         self.functions: list[Function] = []
         self._kinds: list[Scope] = ["namespace"] * len(program)
         self._heads: list[int] = [0] * len(program)
+        self._variables: dict[int, bool] = {}  # by head
         self._walk()
 
     def kind_at(self, index: int) -> Scope:
@@ -42,7 +43,13 @@ class Scopes:
 
     def is_variable(self, index: int) -> bool:
         """Whether the declaration that holds the token ends in `;` or an initial value before any parenthesis."""
-        program, place = self._program, self._heads[index]
+        head = self._heads[index]
+        if head not in self._variables:
+            self._variables[head] = self._is_variable(head)
+        return self._variables[head]
+
+    def _is_variable(self, place: int) -> bool:
+        program = self._program
         while place < len(program):
             text = program.text(place)
             if text in (";", "=", "{"):
@@ -61,8 +68,11 @@ class Scopes:
         stack: list[Scope] = ["namespace"]
         head = 0
         heads: list[int] = []
+        parentheses_end = -1  # of the outermost ones that are open: the `;` in the head of a `for` ends no statement
         for index in range(len(program)):
             text = program.text(index)
+            if text == "(" and index > parentheses_end:
+                parentheses_end = program.partner[index]
             if text == "}" and len(stack) > 1:
                 closed = stack.pop()
                 outer = heads.pop()
@@ -74,20 +84,9 @@ class Scopes:
                 stack.append(scope)
                 heads.append(head)
                 head = index + 1
-            elif text == ";" and not self._inside_parentheses(index):
+            elif text == ";" and index > parentheses_end:
                 head = index + 1
         self._heads = [min(h, len(program) - 1) for h in self._heads]
-
-    def _inside_parentheses(self, index: int) -> bool:
-        """Whether a `;` belongs to the head of a `for`."""
-        program, place = self._program, index - 1
-        while place >= 0 and program.text(place) not in (";", "{"):
-            if program.text(place) in (")", "]", "}"):
-                place = program.partner[place]
-            elif program.text(place) == "(":
-                return True
-            place -= 1
-        return program.text(place) == ";" and place >= 0 and self._inside_parentheses(place)
 
     def _classify(self, outer: Scope, head: int, brace: int) -> Scope:
         program = self._program
