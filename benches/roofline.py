@@ -39,9 +39,9 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     for kind, unit in (("bandwidth", "GB/s"), ("flops", "GFLOP/s")):
         for threads, spread in getattr(ours, kind).items():
             pair = {"C++": spread, "OpenBLAS": blas[kind, threads]}
-            numbers[f"{kind}, {threads} threads"] = {who: one.plain() for who, one in pair.items()}
+            numbers[f"{kind}, {threads}"] = {who: one.plain() for who, one in pair.items()}
             said = ", ".join(f"{who} {one.scaled(1e9)} {unit}" for who, one in pair.items())
-            lines.append(f"{kind:9} {threads} threads: {said}")
+            lines.append(f"{kind:9} {threads} thread{'s' if threads > 1 else ''}: {said}")
     ridge = ours.most_flops / ours.most_bandwidth
     lines.append(f"the ceilings meet at {ridge:.3g} FLOP per byte: below it memory decides, above it arithmetic")
     lines.append(

@@ -11,8 +11,11 @@ import pytest
 from small_model import PACKABLE, small_model
 
 from course.checkpoints import SHAPES, Shape
+from course.errors import CourseError
 from course.folder import is_complete
+from course.paths import REFERENCE
 from course.timing import Spread, alternate
+from course.variant import build
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +76,74 @@ def test_model_bench_writes_machine_and_all_speeds(model, tmp_path, llama_bench)
     assert done.stdout.count("ours is") == 6
     assert len(report["as_shipped"]) == 2
     assert "</svg>" in plot.read_text()
+
+
+@pytest.fixture(scope="module")
+def extension() -> None:
+    """The reference's C++ library, built before a bench that needs it is timed."""
+    try:
+        build(REFERENCE.name)
+    except CourseError as error:
+        pytest.skip(f"no C++ library here: {error}")
+
+
+def test_roofline_bench_finds_two_ceilings_by_two_witnesses(extension, tmp_path):
+    file, plot = tmp_path / "numbers.json", tmp_path / "plot.png"
+    done = bench("roofline", "--quick", "--json", str(file), "--plot", str(plot))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(file.read_text())
+    assert report["ridge"] == pytest.approx(report["flops"] / report["bandwidth"])
+    assert {name.partition(",")[0] for name in report["readings"]} == {"bandwidth", "flops"}
+    for witnesses in report["readings"].values():
+        assert set(witnesses) == {"C++", "OpenBLAS"}
+        for spread in witnesses.values():
+            assert_spread(spread)
+            assert 1e8 < spread["median"] < 1e14
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_ladder_bench_climbs_every_step(extension, model, tmp_path):
+    file, plot = tmp_path / "numbers.json", tmp_path / "plot.svg"
+    small = ("--context", "8", "--tokens", "3", "--rounds", "2", "--quick")
+    done = bench("ladder", "--model", str(model), *small, "--json", str(file), "--plot", str(plot))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(file.read_text())
+    ways = [(step["ops"], step["cache"]) for step in report["steps"]]
+    assert ways == [("python", "none"), *((ops, "dense") for ops in ("python", "packed", "cpu", "fused", "flash"))]
+    plain, cached, packed, *_ = (step["bytes_per_token"] for step in report["steps"])
+    s = PACKABLE
+    assert cached - plain == 8 * 2 * s.layers * s.kv_heads * s.head_dim * 4
+    assert 6.4 < plain / packed < 7.2  # 4 bytes a weight, and half a byte with 4 for each group of 64
+    for step in report["steps"]:
+        assert_spread(step["tokens_per_s"])
+        assert step["limit"] == pytest.approx(report["bandwidth"] / step["bytes_per_token"])
+    assert "</svg>" in plot.read_text()
+
+
+def test_ladder_bench_of_one_table(model):
+    done = bench("ladder", "--model", str(model), "--ops", "packed", "--context", "60")
+    assert_one_line(done, "60 + 32 tokens do not fit in the model's context of 64: lower --context")
+
+
+def test_ops_bench_compares_every_kernel_with_mlx(extension, model, tmp_path):
+    file = tmp_path / "numbers.json"
+    small = ("--rows", "1", "9", "--rounds", "2", "--quick")
+    done = bench("ops", "--model", str(model), *small, "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(file.read_text())
+    kernels = [result["kernel"] for result in report["results"]]
+    assert {kernel: kernels.count(kernel) for kernel in kernels} == {
+        "4-bit matvec": 4,
+        "4-bit matrix product": 3,
+        "flash attention": 2,
+        "fused": 6,
+    }
+    for result in report["results"]:
+        for key in ("ours_s", "mlx_s", "of_limit", "times_mlx"):
+            assert_spread(result[key])
+    assert len(report["metal"]) == 9
+    for name, found in report["metal"].items():
+        assert found["moved"] >= 0.99 * found["least"], f"{name} did not touch all of its arrays"
 
 
 def test_gguf_blocks_are_those_of_llama_cpp():

@@ -30,7 +30,7 @@ def roofline(bandwidth: float, flops: float, marks: dict[str, float]) -> Figure:
         figure = Figure(figsize=(7, 4.2), layout="constrained", facecolor=LIGHT.paper)
         axes = figure.subplots()
         ridge = flops / bandwidth
-        ends = [0.1, ridge, max(10 * ridge, 2 * max(marks.values()))]
+        ends = [0.1, ridge, max(10 * ridge, 8 * max(marks.values()))]
         axes.loglog(ends, [min(flops, bandwidth * x) / 1e9 for x in ends], color=LIGHT.ink)
         for (name, x), color in zip(marks.items(), LIGHT.series, strict=False):
             y = min(flops, bandwidth * x) / 1e9
