@@ -29,6 +29,7 @@ class PackedMatrix:
     biases: mx.array
     group_size: int = 64
     bits: int = 4
+    # ANCHOR_END: packed
 
     def __post_init__(self) -> None:
         check_sizes(self.group_size, self.bits)
@@ -52,8 +53,6 @@ class PackedMatrix:
     def nbytes(self) -> int:
         """Bytes of words, scales and biases."""
         return self.words.nbytes + self.scales.nbytes + self.biases.nbytes
-
-    # ANCHOR_END: packed
 
 
 def check_sizes(group_size: int, bits: int) -> None:
