@@ -185,10 +185,19 @@ def test_files_of_other_kinds_hold_no_tasks(tmp_path: Path, file: str):
         read(tmp_path, week1=WEEK.replace('"model/attention.py"', f'"{file}"'))
 
 
-def test_kernel_days_are_known_by_their_files(tmp_path: Path):
-    files = {"metal": '"extensions/metal/a.metal" = ["a"]', "cpp": '"extensions/src/a.cpp" = ["Class.eval_cpu"]'}
-    for kind, line in files.items():
-        curriculum = read(tmp_path, week1=WEEK.replace('"model/basics.py" = ["softmax"]', line))
-        one, two = curriculum.days
-        assert (one.is_kernel_day, one.is_compiled) == (True, kind == "cpp")
-        assert (two.is_kernel_day, curriculum.needs_library(two)) == (False, kind == "cpp")
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ('"extensions/metal/a.metal" = ["a"]', "emulator"),
+        ('"extensions/src/a.cpp" = ["Class.eval_cpu"]', "library"),
+    ],
+)
+def test_what_is_built_for_a_day_and_those_that_need_it(tmp_path: Path, line: str, part: str):
+    curriculum = read(tmp_path, week1=WEEK.replace('"model/basics.py" = ["softmax"]', line))
+    assert [curriculum.built_for(day) for day in curriculum.days] == [{part}, {part}]
+    later = read(tmp_path, week1=WEEK.replace('"model/basics.py" = ["rotate"]', line))
+    assert [later.built_for(day) for day in later.days] == [set(), {part}]
+
+
+def test_nothing_is_built_for_a_day_in_python(curriculum: Curriculum):
+    assert [curriculum.built_for(day) for day in curriculum.days] == [set(), set()]

@@ -53,12 +53,6 @@ def kinds(report: Report) -> list[str]:
     return [result.kind for result in report.results]
 
 
-def test_the_registry_knows_kernel_days_and_who_needs_the_library(curriculum: Curriculum):
-    one, two = curriculum.day(1, 1), curriculum.day(1, 2)
-    assert (one.is_kernel_day, one.is_compiled, curriculum.needs_library(one)) == (True, True, True)
-    assert (two.is_kernel_day, two.is_compiled, curriculum.needs_library(two)) == (False, False, True)
-
-
 def test_the_reference_passes_and_so_does_a_day_on_top_of_it(graded: Callable[..., Report]):
     assert kinds(graded()) == ["passed"] * 3
     assert kinds(graded(day=2)) == ["passed"]

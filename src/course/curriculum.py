@@ -98,16 +98,6 @@ class Day(DayTable, frozen=True, eq=False):
         return file in self.given or any(file in task.symbols for task in self.tasks)
 
     @property
-    def is_kernel_day(self) -> bool:
-        """Whether the learner writes C++ or Metal on this day: code that may crash what runs it."""
-        return any(is_extension(file) for task in self.tasks for file in task.symbols)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the learner writes C++ on this day; Metal needs no build."""
-        return any(is_extension(file) and not file.endswith(".metal") for t in self.tasks for file in t.symbols)
-
-    @property
     def mutants(self) -> Path:
         return TESTS / f"week_{self.week}" / "mutants" / f"day_{self.day}.py"
 
@@ -168,10 +158,11 @@ class Curriculum(msgspec.Struct, frozen=True, eq=False, dict=True):
             for name in day.forbidden
         }
 
-    def needs_library(self, day: Day) -> bool:
-        """Whether the C++ library must be built for a day: for its own tasks, or for an earlier day that it needs."""
-        needed = (self.day(*map(int, need.split("."))) for need in day.needs)
-        return day.is_compiled or any(map(self.needs_library, needed))
+    def built_for(self, day: Day) -> set[str]:
+        """What must be built for a day and those it needs: "library" for tasks in C++, "emulator" for Metal."""
+        files = {file for task in day.tasks for file in task.symbols if is_extension(file)}
+        own = {"emulator" if file.endswith(".metal") else "library" for file in files}
+        return own.union(*(self.built_for(self.day(*map(int, need.split(".")))) for need in day.needs))
 
     def week(self, number: int) -> Week:
         """Raises CourseError for a week that does not exist."""

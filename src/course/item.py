@@ -19,8 +19,7 @@ from course.summary import Result
 CURRICULUM = pytest.StashKey[Curriculum]()
 OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
 TIMEOUTS = pytest.StashKey[Counter[Task]]()
-UNBUILT = pytest.StashKey[str | None]()
-"""Why the C++ library could not be built, None where it could or nobody needs it."""
+UNBUILT = pytest.StashKey[dict[str, str]]()  # what could not be built, and why
 MOST_TIMEOUTS = 2  # of a task: an endless loop would else cost the time limit of every case, minutes in all
 _MOST_OUTPUT = 10_000
 
@@ -37,9 +36,9 @@ class CaseItem(pytest.Item):
         if self.config.stash[TIMEOUTS][self.task] >= MOST_TIMEOUTS:
             message = f"not run, because {MOST_TIMEOUTS} cases of this task have exceeded their time limit already"
             raise Stopped(Failure("not run", message))
-        if self.needs_library and (problem := self.config.stash[UNBUILT]):
+        if missing := self.built_parts & self.config.stash[UNBUILT].keys():
             package = package_folder(self.config.option.solution)
-            raise Stopped(without_library(self.task, package, problem))
+            raise Stopped(without_library(self.task, package, self.config.stash[UNBUILT][min(missing)]))
         observer = self._observer()
         observer.begin()
 
@@ -58,9 +57,9 @@ class CaseItem(pytest.Item):
             self.case.verify(inputs, observe(inputs))
 
     @property
-    def needs_library(self) -> bool:
-        """Whether the C++ library of the package must be built for it."""
-        return self.config.stash[CURRICULUM].needs_library(self.day)
+    def built_parts(self) -> set[str]:
+        """What must be compiled for it."""
+        return self.config.stash[CURRICULUM].built_for(self.day)
 
     def _observer(self) -> Observer:
         """One for each test file, made when it is first needed."""
@@ -71,7 +70,7 @@ class CaseItem(pytest.Item):
             observers.clear()
             names = sorted({name for day in self.config.stash[CURRICULUM].days for name in day.forbidden})
             options = self.config.option
-            isolate = options.isolate or self.day.is_kernel_day or self.needs_library  # kernels crash, Python does not
+            isolate = options.isolate or bool(self.built_parts)  # kernels crash, Python does not
             observers[self.path] = make_observer(isolate, self.path, options.solution, names)
         return observers[self.path]
 

@@ -1,30 +1,40 @@
-"""The C++ library of the package under test: built before its cases run, or the reason why they cannot run."""
+"""What is compiled before cases of kernel days run: the package's C++ library, and the emulator of Metal kernels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from course.build import ensure_built, is_stale
 from course.curriculum import Task
 from course.errors import CourseError
 from course.failure import Failure
-from course.paths import EXTENSION, extension_folder, source_file
+from course.paths import EXTENSION, SRC, extension_folder, source_file
 from course.stub import find_stubs
 
+_EMULATOR = SRC / "course" / "emulator"
 
-def build(package: Path, say: Callable[[str], None]) -> str | None:
-    """Bring the library of `package` up to date; None, or why that failed. `say` gets a line before a long wait."""
-    source = extension_folder(package)
-    try:
-        if is_stale(source, package, EXTENSION):
-            say(f"building the C++ kernels in {source.name} ...")
-        ensure_built(source, package, EXTENSION)
-    except CourseError as error:
-        return str(error)
-    return None
+
+def build(parts: Iterable[str], package: Path, say: Callable[[str], None]) -> dict[str, str]:
+    """Bring "library" (of `package`) and "emulator" up to date; returns why that failed, for those that did.
+
+    `say` gets a line before a long wait.
+    """
+    places = {
+        "library": (extension_folder(package), package, EXTENSION),
+        "emulator": (_EMULATOR / "native", _EMULATOR, "_emulator"),
+    }
+    problems = {}
+    for part in parts:
+        try:
+            if is_stale(*places[part]):
+                say(f"building the C++ sources in {places[part][0].name} ...")
+                ensure_built(*places[part])
+        except CourseError as error:
+            problems[part] = str(error)
+    return problems
 
 
 def without_library(task: Task, package: Path, problem: str) -> Failure:
-    """How a case of `task` ends where there is no library: as TODO while a stub of the task is left, else as failed."""
+    """How a case of `task` ends where a build failed: as TODO while a stub of the task is left, else as failed."""
     for file in task.symbols:
         path = source_file(package, file)
         left = find_stubs(path.read_text(errors="replace")) if path.is_file() else ()

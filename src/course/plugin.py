@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[OBSERVERS], config.stash[TIMEOUTS], config.stash[UNBUILT] = {}, Counter(), None
+    config.stash[OBSERVERS], config.stash[TIMEOUTS], config.stash[UNBUILT] = {}, Counter(), {}
     config.stash[_SUMMARY] = Summary(config.getoption("solution"))
     config.pluginmanager.register(_Hooks(config.stash[_SUMMARY]), "course-summary")
 
@@ -94,12 +94,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Builds the C++ library where a case needs it: before the first case, so that no time limit counts the wait."""
+    """Compiles what cases need: before the first case, so that no time limit counts the wait."""
     config = session.config
-    if config.option.collectonly or not any(isinstance(i, CaseItem) and i.needs_library for i in session.items):
-        return
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    config.stash[UNBUILT] = build(package_folder(config.option.solution), reporter.write_line)
+    parts = set().union(*(item.built_parts for item in session.items if isinstance(item, CaseItem)))
+    if parts and not config.option.collectonly:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        config.stash[UNBUILT] = build(sorted(parts), package_folder(config.option.solution), reporter.write_line)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -60,7 +60,8 @@ def _build_reference(days: "list[Day]") -> None:
     from course.curriculum import load
     from course.paths import EXTENSION, REFERENCE, extension_folder
 
-    if any(map(load().needs_library, days)):
+    curriculum = load()
+    if any("library" in curriculum.built_for(day) for day in days):
         ensure_built(extension_folder(REFERENCE), REFERENCE, EXTENSION)
 
 
