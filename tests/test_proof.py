@@ -111,7 +111,7 @@ def test_modules_of_a_package_share_its_library():
 
 SOURCE = """
 namespace mlx::core { struct array {}; array matmul(const array&, const array&); array add(const array&);
-struct QuantizedMatmul { QuantizedMatmul(); }; namespace fast { array rope(const array&); } }
+struct QuantizedMatmul { QuantizedMatmul(); }; struct AddMM { AddMM(); }; namespace fast { array rope(const array&); } }
 extern "C" void cblas_sgemm(int);
 using namespace mlx::core;
 void f() { array x; CALL; }
@@ -126,6 +126,7 @@ void f() { array x; CALL; }
         ("fast::rope(x)", ["fast"], "mlx::core::fast::rope("),
         ("fast::rope(x)", ["fast.rope"], "mlx::core::fast::rope("),
         ("QuantizedMatmul()", ["quantized_matmul"], "mlx::core::QuantizedMatmul::QuantizedMatmul("),
+        ("AddMM()", ["addmm"], "mlx::core::AddMM::AddMM("),
         ("cblas_sgemm(1)", [], "cblas_sgemm"),
         ("add(x)", ["matmul", "fast", "array.add"], None),
         ("fast::rope(x)", ["rope", "fast.rms_norm"], None),

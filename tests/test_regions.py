@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 import small_extension
 
+from course import cli
+from course.commands import starter as command
 from course.curriculum import FileSymbols, load
 from course.errors import CourseError
 from course.starter import render
@@ -117,3 +119,35 @@ def test_what_a_build_leaves_is_not_part_of_the_starter(course: small_extension.
     names = render(load(course.root / "curriculum"), course.reference)
     assert not [name for name in names if "built" in name or name.endswith((".o", ".so"))]
     assert "extensions/CMakeLists.txt" in names
+
+
+@pytest.fixture
+def target(course: small_extension.KernelCourse, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where `pdm run starter` writes."""
+    curriculum = load(course.root / "curriculum")
+    monkeypatch.setattr(command, "REFERENCE", course.reference)
+    monkeypatch.setattr(command, "BACKUP", course.root / "backup")
+    monkeypatch.setattr("course.curriculum.load", lambda: curriculum)
+    return course.root / "tiny_llm"
+
+
+def run(target: Path, *arguments: str) -> int:
+    return cli.main(["starter", "--target", str(target), *arguments])
+
+
+def test_the_command_writes_checks_and_backs_up_both_folders(target: Path, capsys: pytest.CaptureFixture):
+    kernel = target.parent / "extensions/src/twice.cpp"
+    assert run(target) == 0
+    assert run(target, "--check") == 0
+    fresh = kernel.read_text()
+    kernel.write_text("mine\n")
+    assert run(target, "--check") == 1
+    assert f"{kernel} differs from the reference's starter" in capsys.readouterr().out
+    assert run(target) == 2
+    assert "extensions/src/twice.cpp" in capsys.readouterr().err
+    assert kernel.read_text() == "mine\n"
+    assert run(target, "--force") == 0
+    assert kernel.read_text() == fresh
+    (kept,) = (target.parent / "backup").glob("*/extensions/src/twice.cpp")
+    assert kept.read_text() == "mine\n"
+    assert (kept.parents[2] / "tiny_llm/kernels/cpu.py").is_file()

@@ -5,6 +5,15 @@ from course.kernels.checked import checked
 from course.kernels.extension import extension
 from course.kernels.metal import metal_kernel
 from course.kernels.proof import dispatches, faulty
-from course.kernels.symbols import forbidden_symbols
+from course.kernels.symbols import OPERATORS, forbidden_symbols
 
-__all__ = ["KernelError", "checked", "dispatches", "extension", "faulty", "forbidden_symbols", "metal_kernel"]
+__all__ = [
+    "OPERATORS",
+    "KernelError",
+    "checked",
+    "dispatches",
+    "extension",
+    "faulty",
+    "forbidden_symbols",
+    "metal_kernel",
+]
