@@ -6,6 +6,7 @@ learner's package where a test needs code that fails or takes long.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from small_model import small_model
+from small_model import PACKABLE, small_model
 from terminal import Terminal
 from tokenizers import Tokenizer
 
@@ -30,12 +31,19 @@ def model(tmp_path_factory) -> Path:
     return small_model(tmp_path_factory.mktemp("random-model"), max_positions=CONTEXT, shards=2)
 
 
+@pytest.fixture(scope="module")
+def packable(tmp_path_factory) -> Path:
+    """A model whose rows divide into groups of 64."""
+    return small_model(tmp_path_factory.mktemp("packable-model"), max_positions=CONTEXT, shape=PACKABLE)
+
+
 @pytest.fixture
 def learner(tmp_path):
     """A function that makes a `tiny_llm` from the reference with one text replaced, and returns where to find it."""
 
     def make(file: str, old: str, new: str) -> Path:
-        shutil.copytree(SRC / "tiny_llm_ref", tmp_path / "tiny_llm", ignore=shutil.ignore_patterns("__pycache__"))
+        unwanted = shutil.ignore_patterns("__pycache__", "*.so", ".built*")
+        shutil.copytree(SRC / "tiny_llm_ref", tmp_path / "tiny_llm", ignore=unwanted)
         path = tmp_path / "tiny_llm" / file
         text = path.read_text()
         assert text.count(old) == 1
@@ -83,6 +91,69 @@ def test_prompt_streams_a_reply_and_reports(model):
     stats = done.stderr.decode()
     for part in ("prompt ", "tokens/s", "first token after", "peak memory", "float32", "cpu", "OpenBLAS", "seed 3"):
         assert part in stats or (part == "cpu" and sys.platform == "darwin")
+
+
+def test_every_turn_runs_only_what_the_cache_does_not_hold(model):
+    chat = ("--model", str(model), "--max-tokens", "4", "--temperature", "0", "--stats")
+    lines = run(*chat, "--cache", "dense", stdin="one\ntwo\n").stderr.decode().splitlines()
+    first, second = (line for line in lines if line.startswith("prompt "))
+    assert "in the cache" not in first
+    # The template drops the empty thinking block of earlier turns, so this is where the two prompts part.
+    common = ("<|im_start|>", *"user\none", "<|im_end|>", "\n", "<|im_start|>", *"assistant\n")
+    assert f"({len(common)} of them in the cache)" in second
+    assert any(re.search(r"a token reads at least .* MB, keys and values \d", line) for line in lines)
+
+
+def test_cache_and_table_change_the_speed_and_not_the_text(packable):
+    arguments = ("--model", str(packable), "--temperature", "0", "--max-tokens", "12", "--stats")
+    done = {
+        way: run(*arguments, *(f"--{part}" for part in way), stdin="one\ntwo\n")
+        for way in [("cache=none",), ("cache=dense",), ("ops=packed", "cache=none"), ("ops=packed",)]
+    }
+    for way, one in done.items():
+        assert one.returncode == 0, one.stderr
+        said = one.stderr.decode()
+        assert f"--ops {'packed' if 'ops=packed' in way else 'python'} " in said
+        assert f"--cache {'none' if 'cache=none' in way else 'dense'}" in said
+        assert ("in the cache" in said) == ("cache=none" not in way)
+    plain, cached, packed, both = (one.stdout for one in done.values())
+    assert plain == cached
+    assert packed == both
+
+
+def test_packed_weights_read_a_seventh_per_token(packable):
+    sizes = []
+    for ops in ("python", "packed"):
+        done = run("--model", str(packable), "--ops", ops, "--prompt", "x", "--max-tokens", "2", "--stats")
+        sizes.append(float(re.search(r"weights ([\d.]+) MB", done.stderr.decode())[1]))
+    assert sizes[0] / sizes[1] == pytest.approx(4 / (0.5 + 4 / 64), rel=0.05)
+
+
+def test_rows_that_do_not_divide_into_groups_are_one_line(model):
+    done = run("--model", str(model), "--ops", "packed", "--prompt", "x")
+    assert_one_line(done, "rows of 48", "groups of 64")
+
+
+def test_extension_that_does_not_build_names_the_compilers_error(packable, learner):
+    path = learner("model/mlp.py", "return x * mx.sigmoid(x)", "return x * mx.sigmoid(x)")
+    shutil.copytree(SRC / "extensions_ref", path / "extensions")
+    (path / "extensions" / "src" / "qmv.cpp").write_text("int broken( { return 1; }\n")
+    done = run("--model", str(packable), "--solution", "tiny_llm", "--ops", "cpu", "--prompt", "x", path=path)
+    text = done.stderr.decode()
+    assert done.returncode == 2, text
+    assert "does not build" in text
+    assert "qmv.cpp:1" in text
+    assert "Traceback" not in text
+
+
+def test_learner_of_week_1_needs_no_cache(model, learner):
+    """Without --cache a learner's package is run without one, so that Week 1's program never meets Week 2's tasks."""
+    path = learner(
+        "cache/cached.py", "        if tokens.ndim", "        raise NotImplementedError\n        if tokens.ndim"
+    )
+    arguments = ("--model", str(model), "--solution", "tiny_llm", "--prompt", "x", "--max-tokens", "2")
+    assert run(*arguments, path=path).returncode == 0
+    assert run(*arguments, "--cache", "dense", path=path).returncode == 2
 
 
 def test_same_seed_same_text_other_seed_other_text(model):
