@@ -82,27 +82,6 @@ def unpack(words: mx.array, bits: int = 4) -> mx.array:
     return ((words[..., None] >> shifts) & mx.array(2**bits - 1, mx.uint32)).flatten(-2)
 
 
-def quantize(w: mx.array, group_size: int = 64, bits: int = 4) -> PackedMatrix:
-    """Quantise each group of `group_size` neighbours in a row, bit for bit as `mx.quantize` does.
-
-    The end of the group's range that is farther from zero (the maximum, if they are equally far) stays exact, and the
-    scale is adjusted so that zero is a level; `quantization_grid` has the rule. All arithmetic is float32.
-    w: float (..., I), finite. Returns scales and biases in the dtype of `w`.
-    Raises ValueError for another dtype, unsupported sizes, or where I is not a multiple of `group_size`.
-    """
-    check_sizes(group_size, bits)
-    if w.dtype not in FLOATS:
-        raise ValueError(f"w is {w.dtype}: expected float32, float16 or bfloat16")
-    if w.shape[-1] % group_size:
-        raise ValueError(f"rows of {w.shape[-1]} numbers do not divide into groups of {group_size}")
-    groups = mx.unflatten(w.astype(mx.float32), -1, (-1, group_size))
-    scales, biases = quantization_grid(groups, bits)
-    # The exact scale, not the rounded one that is stored: that is what MLX does.
-    levels = mx.clip(mx.round((groups - biases) / scales), 0, 2**bits - 1)
-    words = pack(levels.astype(mx.uint32).flatten(-2), bits)
-    return PackedMatrix(words, scales.squeeze(-1).astype(w.dtype), biases.squeeze(-1).astype(w.dtype), group_size, bits)
-
-
 def quantization_grid(groups: mx.array, bits: int = 4) -> tuple[mx.array, mx.array]:
     """Scale and bias of each group: its levels are bias, bias + scale, ..., bias + (2^bits - 1) * scale.
 
@@ -123,6 +102,27 @@ def quantization_grid(groups: mx.array, bits: int = 4) -> tuple[mx.array, mx.arr
     steps = mx.round(edge / scale)
     zero = steps == 0
     return mx.where(zero, scale, edge / steps), mx.where(zero, 0.0, edge)
+
+
+def quantize(w: mx.array, group_size: int = 64, bits: int = 4) -> PackedMatrix:
+    """Quantise each group of `group_size` neighbours in a row, bit for bit as `mx.quantize` does.
+
+    The end of the group's range that is farther from zero (the maximum, if they are equally far) stays exact, and the
+    scale is adjusted so that zero is a level; `quantization_grid` has the rule. All arithmetic is float32.
+    w: float (..., I), finite. Returns scales and biases in the dtype of `w`.
+    Raises ValueError for another dtype, unsupported sizes, or where I is not a multiple of `group_size`.
+    """
+    check_sizes(group_size, bits)
+    if w.dtype not in FLOATS:
+        raise ValueError(f"w is {w.dtype}: expected float32, float16 or bfloat16")
+    if w.shape[-1] % group_size:
+        raise ValueError(f"rows of {w.shape[-1]} numbers do not divide into groups of {group_size}")
+    groups = mx.unflatten(w.astype(mx.float32), -1, (-1, group_size))
+    scales, biases = quantization_grid(groups, bits)
+    # The exact scale, not the rounded one that is stored: that is what MLX does.
+    levels = mx.clip(mx.round((groups - biases) / scales), 0, 2**bits - 1)
+    words = pack(levels.astype(mx.uint32).flatten(-2), bits)
+    return PackedMatrix(words, scales.squeeze(-1).astype(w.dtype), biases.squeeze(-1).astype(w.dtype), group_size, bits)
 
 
 def dequantize(packed: PackedMatrix, dtype: mx.Dtype | None = None) -> mx.array:
