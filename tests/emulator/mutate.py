@@ -25,12 +25,12 @@ _WORDS = [
         "device",
         "kernel",
     ),
-    *("template", "struct", "float", "static", "=", "*", "&", ".", "xy", "->", "1.0", "0x", "1e", "return", "while(1)"),
+    *("template", "struct", "float", "static", "=", "*", "&", ".", "xy", "->", "1.0", "0x", "1e", "return", "for(;;)"),
 ]
 
 
 def mutate(source: str, seed: int) -> str:
-    """The source with one to three changes: a token deleted, doubled, swapped or replaced, odd bytes, a cut, nesting."""
+    """The source with one to three changes: tokens deleted, doubled, swapped or replaced, odd bytes, a cut, nesting."""
     rng = random.Random(seed)
     tokens = _TOKEN.findall(source)
     for _ in range(rng.randint(1, 3)):

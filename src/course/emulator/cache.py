@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from course.emulator import compiler
-from course.emulator.errors import KernelError
+from course.emulator.errors import KernelError, Problem
 from course.emulator.lint import lint
-from course.emulator.places import source_lines
+from course.emulator.places import last_own_lines, source_lines
 from course.emulator.preprocess import STUBS, preprocess
 from course.emulator.translate.translator import read, translate
 from course.paths import cache_folder
@@ -41,7 +41,10 @@ def build(source: str, checked: bool, own: frozenset[str]) -> Path:
     except KernelError as error:
         if not error.problems:
             raise
-        raise KernelError.of(error.problems, source_lines(source)) from None
+        lines = source_lines(source)
+        ends = last_own_lines(lines, own)
+        places = [(*ends.get(problem.file, (problem.file, problem.line)), problem.text) for problem in error.problems]
+        raise KernelError.of([Problem(*place) for place in places], lines) from None
     _prune(target.parent)
     return target
 

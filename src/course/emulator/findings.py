@@ -1,14 +1,15 @@
 """What the checked build found, in sentences: where, who, which memory, and what to do."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from course.emulator.runtime import Finding, Record
-
 from course.emulator.places import Place, locate, own_file, source_lines
-from course.emulator.session import Launch
+from course.emulator.runtime import Finding, Record
+from course.emulator.session import Buffer, Launch
 
+_NO_NAME = ("", "memory")  # the runtime's words for an address that belongs to nothing
 _BARRIER = "threadgroup_barrier(mem_flags::{0})"
 
 
@@ -24,24 +25,30 @@ class _Site:
     @property
     def memory(self) -> str:
         """The memory that was touched, as the source would write it."""
-        name = self.raw.name or (f"buffer {self.raw.buffer}" if self.raw.buffer >= 0 else "memory")
-        kind = "buffer" if self.raw.buffer >= 0 else "threadgroup variable"
-        return f"{kind} `{name}`{self.element}"
+        if self.raw.buffer >= 0:
+            return f"buffer `{self.raw.name}`"
+        return f"threadgroup variable `{self.raw.name}`" if self.raw.name not in _NO_NAME else "memory of no variable"
 
     @property
-    def element(self) -> str:
+    def touched(self) -> str:
+        """Which part of the memory it was: an element where the access is one."""
+        if self.raw.name in _NO_NAME:
+            return self.memory
         size, offset = self.raw.size, self.raw.offset
         if size in (1, 2, 4, 8, 16) and offset % size == 0:
-            return f" at element {offset // size} (of {size} bytes)"
-        return f" at byte {offset}"
+            return f"element {offset // size} of {self.memory}"
+        return f"byte {offset} of {self.memory}"
 
     @property
     def limit(self) -> str:
         """How large the buffer is."""
-        index = self.raw.buffer
-        if not 0 <= index < len(self.launch.buffers):
-            return ""
-        return f", which has {self.launch.buffers[index].nbytes} bytes"
+        buffer = self.buffer
+        return f", which has {buffer.nbytes // buffer.itemsize} elements of {buffer.itemsize} bytes" if buffer else ""
+
+    @property
+    def buffer(self) -> Buffer | None:
+        known = 0 <= self.raw.buffer < len(self.launch.buffers)
+        return self.launch.buffers[self.raw.buffer] if known else None
 
     @property
     def who(self) -> str:
@@ -75,7 +82,7 @@ class _Site:
 def _race(first: str, then: str) -> Callable[[_Site], str]:
     def sentence(site: _Site) -> str:
         return (
-            f"data race on {site.memory}: {site.who} {then} what {site.other_who} {first}{site.there} "
+            f"data race on {site.touched}: {site.who} {then} what {site.other_who} {first}{site.there} "
             f"with nothing to order them: {site.fence}"
         )
 
@@ -84,21 +91,35 @@ def _race(first: str, then: str) -> Callable[[_Site], str]:
 
 def _bounds(verb: str) -> Callable[[_Site], str]:
     def sentence(site: _Site) -> str:
-        return f"{site.who} {verb} out of bounds of {site.memory}{site.limit}: guard the index or shrink the grid"
+        return f"{site.who} {verb} {site.touched}{site.limit}: out of bounds, guard the index or shrink the grid"
 
     return sentence
+
+
+def _not_written(site: _Site) -> str:
+    size = site.buffer.itemsize if site.buffer else 1
+    return (
+        f"{site.raw.size // size} elements of output {site.memory}{site.limit}, were never written, "
+        f"first element {site.raw.offset // size}: does the grid cover every element?"
+    )
+
+
+def _note(site: _Site) -> str:
+    return f" ({site.raw.note})" if site.raw.note else ""
 
 
 _SENTENCES: dict[str, Callable[[_Site], str]] = {
     "out_of_bounds_read": _bounds("reads"),
     "out_of_bounds_write": _bounds("writes"),
-    "write_to_input": lambda s: f"{s.who} writes to {s.memory}, an input: write to an output or a threadgroup variable",
+    "write_to_input": lambda s: (
+        f"{s.who} writes to {s.touched}, an input: write to an output or a threadgroup variable"
+    ),
     "uninitialized_threadgroup_read": lambda s: (
-        f"{s.who} reads {s.memory}, which nobody has written: threadgroup memory starts with arbitrary values, fill it "
-        "first, and put a barrier after that"
+        f"{s.who} reads {s.touched}, which nobody has written: threadgroup memory starts with arbitrary "
+        "values, fill it first, and put a barrier after that"
     ),
     "uninitialized_device_read": lambda s: (
-        f"{s.who} reads {s.memory}, which nobody has written: outputs start with arbitrary values "
+        f"{s.who} reads {s.touched}, which nobody has written: outputs start with arbitrary values "
         "unless init_value is given"
     ),
     "race_write_write": _race("wrote", "writes"),
@@ -130,15 +151,8 @@ _SENTENCES: dict[str, Callable[[_Site], str]] = {
     "null_pointer": lambda s: f"{s.who} follows a null pointer: give it a value first",
     "foreign_stack": lambda s: f"{s.who} touches another thread's local variables: share data in threadgroup memory",
     "illegal_instruction": lambda s: f"{s.who} runs into code that never returns: does every path return a value?",
-    "output_not_written": lambda s: (
-        f"{s.raw.size} bytes of output {s.memory} were never written, the first of them there: "
-        "does the grid cover every element?"
-    ),
+    "output_not_written": _not_written,
 }
-
-
-def _note(site: _Site) -> str:
-    return f" ({site.raw.note})" if site.raw.note else ""
 
 
 def describe(record: Record, launch: Launch) -> list[dict[str, str | int | bool]]:
@@ -149,17 +163,38 @@ def describe(record: Record, launch: Launch) -> list[dict[str, str | int | bool]
     pcs = [pc for raw in record.findings for pc in (raw.pc, raw.other_pc)]
     places = locate(launch.library, pcs, launch.own)
     lines = source_lines(launch.source)
-    return [_plain(raw, record, launch, places, lines) for raw in record.findings]
+    findings = sorted(record.findings, key=lambda raw: _order(raw))
+    return [_plain(raw, record, launch, places, lines) for raw in findings]
+
+
+def _order(raw: Finding) -> int:
+    """Causes before consequences: a missing barrier also shows as a read of what nobody has written yet."""
+    if raw.fatal:
+        return 0
+    return 1 if raw.kind.startswith("race") else 2 if raw.kind.startswith("out_of_bounds") else 3
+
+
+def _file(launch: Launch) -> str:
+    """The author's file, for a finding that no single line is to blame for."""
+    return next((name for name in sorted(launch.own) if "." in name), launch.kernel)
+
+
+def _declaration(raw: Finding, lines: dict[Place, str], own: frozenset[str]) -> Place | None:
+    """Where the threadgroup variable is declared that asks for too much memory."""
+    if raw.kind != "threadgroup_memory" or not raw.name:
+        return None
+    pattern = re.compile(rf"\bthreadgroup\b.*\b{re.escape(raw.name)}\b")
+    return next((place for place, text in lines.items() if place[0] in own and pattern.search(text)), None)
 
 
 def _plain(
     raw: Finding, record: Record, launch: Launch, places: dict[int, Place], lines: dict[Place, str]
 ) -> dict[str, str | int | bool]:
     own = own_file(raw.file, launch.own) if raw.file else None
-    place = places.get(raw.pc) or ((own, raw.line) if own else None)
+    place = places.get(raw.pc) or ((own, raw.line) if own else _declaration(raw, lines, launch.own))
     site = _Site(raw, launch, tuple(record.threadgroup), places.get(raw.other_pc))
     sentence = _SENTENCES[raw.kind](site)
-    file, line = place or (launch.kernel, 0)
+    file, line = place or (_file(launch), 0)
     message = f"{file}:{line}: {sentence}" if line else f"{file}: {sentence}"
     if raw.count > 1:
         message += f" ({raw.count} times)"

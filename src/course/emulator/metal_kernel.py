@@ -1,16 +1,20 @@
 """`metal_kernel` for machines without Metal: called like MLX's, run by the emulator."""
 
+import functools
 import re
 from collections.abc import Sequence
 from math import prod
+from pathlib import Path
 
 import mlx.core as mx
 
 from course.emulator import cache
 from course.emulator.errors import KernelError
-from course.emulator.runtime import Library, launch
+from course.emulator.runtime import Library, Limits, launch
 from course.emulator.session import Buffer, Launch, Session, current, new_tag
-from course.emulator.signature import GENERATED, Signature, Template, Text, signature
+from course.emulator.signature import Signature, Template, Text, signature
+
+CHECKED_SECONDS = 8.0  # of CPU time for one checked launch, which should take less than one
 
 Scalar = bool | int | float
 Grid = tuple[int, int, int]
@@ -24,7 +28,7 @@ class EmulatedKernel:
         self._text = text
         self._ensure_row_contiguous = ensure_row_contiguous
         files = _LINE.findall(text.header + "\n" + text.source)
-        self._own = frozenset([text.name, f"{text.name} (header)", *files]) - {GENERATED}
+        self._own = frozenset([text.name, f"{text.name} (header)", *files])
         self._libraries: dict[tuple[str, bool], Library] = {}
 
     def __call__(
@@ -55,7 +59,6 @@ class EmulatedKernel:
         session = current()
         library = self._library(written.source, session is not None and session.checked)
         shapes = [tuple(shape) for shape in output_shapes]
-        outputs = [prod(shape) * dtype.size for shape, dtype in zip(shapes, output_dtypes, strict=True)]
         return launch(
             library,
             written.function,
@@ -67,27 +70,38 @@ class EmulatedKernel:
             grid=tuple(grid),
             threadgroup=tuple(threadgroup),
             ensure_row_contiguous=self._ensure_row_contiguous,
+            limits=Limits(seconds=CHECKED_SECONDS) if library.checked else None,
             trace=session.trace if session else None,
             raise_on_fatal=session is None,
-            tag=self._note(session, library, written, [array.nbytes for array in arrays], outputs),
+            tag=self._note(session, library, written, arrays, list(zip(shapes, output_dtypes, strict=True))),
             stream=stream or mx.cpu,
         )
 
     def _note(
-        self, session: Session | None, library: Library, written: Signature, inputs: list[int], outputs: list[int]
+        self,
+        session: Session | None,
+        library: Library,
+        written: Signature,
+        inputs: list[mx.array],
+        outputs: list[tuple[tuple[int, ...], mx.Dtype]],
     ) -> int:
         """Tell the session of a launch; its tag, 0 without a session."""
         if session is None:
             return 0
-        sizes = {"input": inputs, "constant": inputs, "output": outputs}
-        names = {"output": self._text.outputs}
-        buffers = tuple(
-            Buffer(names.get(kind, self._text.inputs)[index], sizes[kind][index] if kind in sizes else 0)
-            for kind, index in written.bindings
-        )
         tag = new_tag()
+        buffers = []
+        for kind, index in written.bindings:
+            if kind == "output":
+                shape, dtype = outputs[index]
+                buffers.append(Buffer(self._text.outputs[index], prod(shape) * dtype.size, dtype.size))
+            elif kind in ("input", "constant"):
+                buffers.append(Buffer(self._text.inputs[index], inputs[index].nbytes, inputs[index].itemsize))
+            else:  # shape, strides or ndim
+                size = 8 if kind == "strides" else 4
+                count = 1 if kind == "ndim" else inputs[index].ndim
+                buffers.append(Buffer(f"{self._text.inputs[index]}_{kind}", size * count, size))
         name = self._text.name
-        session.launches.append(Launch(tag, name, library.path, written.source, self._own, buffers))
+        session.launches.append(Launch(tag, name, library.path, written.source, self._own, tuple(buffers)))
         return tag
 
     def _check_counts(self, inputs: int, shapes: int, dtypes: int) -> None:
@@ -103,7 +117,7 @@ class EmulatedKernel:
     def _library(self, source: str, checked: bool) -> Library:
         key = (source, checked)
         if key not in self._libraries:
-            self._libraries[key] = Library(cache.build(source, checked, self._own))
+            self._libraries[key] = _load(cache.build(source, checked, self._own))
         return self._libraries[key]
 
 
@@ -129,6 +143,12 @@ def metal_kernel(
             raise KernelError(f"{word!r} cannot be a name in Metal: use letters, digits and underscores")
     text = Text(name, tuple(input_names), tuple(output_names), source, header, atomic_outputs)
     return EmulatedKernel(text, ensure_row_contiguous)
+
+
+@functools.cache
+def _load(path: Path) -> Library:
+    """A library can be loaded once, however many kernels have the same source."""
+    return Library(path)
 
 
 def _check_template(template: Template) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from course.emulator.compiler import INCLUDE
@@ -22,6 +22,18 @@ def source_lines(source: str) -> dict[Place, str]:
         else:
             number += 1
             found[file, number] = text.strip()
+    return found
+
+
+def last_own_lines(lines: Mapping[Place, str], own: frozenset[str]) -> dict[str, Place]:
+    """For each generated part of a source, the author's last line before it: what is missing there shows in it."""
+    found: dict[str, Place] = {}
+    last: Place | None = None
+    for (file, number), text in lines.items():
+        if file in own:
+            last = (file, number) if text else last
+        elif last:
+            found[file] = last
     return found
 
 

@@ -14,6 +14,7 @@ class Buffer:
 
     name: str
     nbytes: int
+    itemsize: int = 1
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import mlx.core as mx
 from course.emulator.errors import KernelError
 
 Template = Sequence[tuple[str, bool | int | mx.Dtype]]
-GENERATED = "generated code"
+BEFORE_BODY, AFTER_BODY = "generated signature", "generated end"
 
 TYPES = {
     mx.bool_: "bool",
@@ -118,13 +118,13 @@ def _source(text: Text, function: str, params: list[str], template: Template) ->
         values = f"{function}<{', '.join(_template_value(value) for _, value in template)}>"
         head = f"template <{words}>\n"
         instance = f'template [[host_name("{function}")]] [[kernel]] decltype({values}) {values};\n'
-    generated = f'\n#line 1 "{GENERATED}"\n'
+    before, after = (f'\n#line 1 "{name}"\n' for name in (BEFORE_BODY, AFTER_BODY))
     return (
-        f"{generated}{_PREFIX}"
+        f"{before}{_PREFIX}"
         f'#line 1 "{text.name} (header)"\n{text.header}\n'
-        f"{generated}{head}[[kernel]] void {function}(\n" + ",\n".join(params) + ") {\n"
+        f"{before}{head}[[kernel]] void {function}(\n" + ",\n".join(params) + ") {\n"
         f'#line 1 "{text.name}"\n{text.source}\n'
-        f"{generated}}}\n{instance}"
+        f"{after}}}\n{instance}"
     )
 
 

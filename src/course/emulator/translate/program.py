@@ -1,9 +1,9 @@
 """A source's tokens with its brackets matched, and the edits that turn it into C++."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from course.emulator.errors import KernelError
-from course.emulator.translate.tokens import Token
+from course.emulator.translate.tokens import BLANK, Token
 
 DEPTH_LIMIT = 256
 _ANGLE_DEPTH, _ANGLE_LENGTH = 32, 500  # of template arguments; what is deeper or longer is taken for comparisons
@@ -16,9 +16,9 @@ class Program:
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
-        self.places = [i for i, token in enumerate(tokens) if token.kind not in ("marker", "newline", "space")]
+        self.places = [i for i, token in enumerate(tokens) if token.kind not in BLANK]
         self.code = [tokens[i] for i in self.places]
-        self.partner = _match_brackets(self.code)
+        self.partner = match_brackets(self.code)
 
     def __len__(self) -> int:
         return len(self.code)
@@ -86,7 +86,8 @@ class Program:
         return [(a, b) for a, b in parts if a < b]
 
 
-def _match_brackets(code: list[Token]) -> list[int]:
+def match_brackets(code: Sequence[Token]) -> list[int]:
+    """The index of each bracket's partner, -1 for other tokens. Raises KernelError for a bracket without one."""
     partner = [-1] * len(code)
     stack: list[int] = []
     for index, token in enumerate(code):

@@ -8,6 +8,8 @@ from course.emulator.errors import KernelError, Problem
 
 Kind = Literal["marker", "newline", "space", "string", "char", "name", "number", "punct"]
 
+BLANK = ("marker", "newline", "space")
+
 _TOKEN = re.compile(
     r"""(?P<marker>^[ \t]*\#[^\n]*$)
       | (?P<newline>\n)

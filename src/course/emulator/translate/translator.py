@@ -1,14 +1,15 @@
 """One preprocessed Metal source to one C++ source for the emulator's runtime."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from course.emulator.errors import KernelError, Problem
 from course.emulator.translate.attributes import Attributes
 from course.emulator.translate.kernels import Kernels
-from course.emulator.translate.program import Edits, Program
+from course.emulator.translate.program import Edits, Program, match_brackets
 from course.emulator.translate.scopes import Scopes
 from course.emulator.translate.threadgroup import ThreadgroupVariables
-from course.emulator.translate.tokens import tokenize
+from course.emulator.translate.tokens import BLANK, tokenize
 from course.emulator.translate.words import rewrite_words
 
 
@@ -32,7 +33,11 @@ class Unit:
 
 def read(source: str, own: frozenset[str]) -> Unit:
     """Parse as far as translation needs it. Raises KernelError for brackets and declarations that make no sense."""
-    program = Program(tokenize(source))
+    tokens = tokenize(source)
+    for is_own, part in groupby((t for t in tokens if t.kind not in BLANK), lambda token: token.file in own):
+        if is_own:  # what the author wrote is complete by itself: no bracket ends in generated code
+            match_brackets(list(part))
+    program = Program(tokens)
     attributes = Attributes(program)
     kernels = Kernels(program, attributes)
     return Unit(program, attributes, Scopes(program), kernels, ThreadgroupVariables(program, attributes), own)
