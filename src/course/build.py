@@ -15,9 +15,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from course.build_errors import summary
+from course.build_smoke import problem
+from course.build_stamp import Stamp, fingerprint, libraries
 from course.errors import CourseError
 from course.paths import ROOT
 from course.toolchain import Toolchain, find_toolchain
@@ -25,16 +26,6 @@ from course.toolchain import Toolchain, find_toolchain
 TREES = ROOT / ".course" / "build"
 SUFFIXES = {".cpp", ".cc", ".c", ".h", ".hpp", ".inc", ".S", ".cmake"}
 _SECONDS = 900
-_SMOKE_SECONDS = 60
-_SMOKE = """
-import importlib.util, sys
-import mlx.core as mx
-spec = importlib.util.spec_from_file_location(sys.argv[1], sys.argv[2])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-if module.identity(mx.array([1, 2])).tolist() != [1, 2]:
-    sys.exit("identity(x) does not return its argument")
-"""
 
 
 def ensure_built(source: Path, destination: Path, module: str) -> Path:
@@ -44,26 +35,24 @@ def ensure_built(source: Path, destination: Path, module: str) -> Path:
     set. The module must hold a function `identity(x: array)`, which the smoke test after a build calls.
     Raises CourseError, with the fix or the compiler's first errors, and then leaves an earlier library as it was.
     """
-    with _stamp(destination, module) as stamp:
+    stamp = Stamp(destination, module)
+    with stamp.locked():
         toolchain = find_toolchain()
         files = sources(source)
-        fingerprint = _fingerprint(files, toolchain, module)
-        if library := _fresh(stamp, destination, module, fingerprint):
+        made_from = fingerprint(files, toolchain, module)
+        if library := stamp.fresh(made_from):
             return library
         with _tree(files, toolchain) as tree:
             built = _build(tree, files, toolchain, module, source)
             library = _install(built, destination, module)
-        _note(stamp, fingerprint, library)
+        stamp.note(made_from, library)
         return library
 
 
 def is_stale(source: Path, destination: Path, module: str) -> bool:
     """Whether `ensure_built` would have to build. Raises CourseError like it."""
-    path = _stamp_file(destination, module)
-    if not path.exists():
-        return True
-    with path.open("rb") as stamp:
-        return _fresh(stamp, destination, module, _fingerprint(sources(source), find_toolchain(), module)) is None
+    made_from = fingerprint(sources(source), find_toolchain(), module)
+    return Stamp(destination, module).fresh(made_from) is None
 
 
 def sources(folder: Path) -> dict[str, bytes]:
@@ -77,53 +66,6 @@ def sources(folder: Path) -> dict[str, bytes]:
         if (name.suffix in SUFFIXES or name.name == "CMakeLists.txt")
         and not any(part.startswith(".") or part == "build" for part in name.parts)
     }
-
-
-def _fingerprint(files: dict[str, bytes], toolchain: Toolchain, module: str) -> str:
-    digest = hashlib.sha256(f"{module}\n{toolchain.identity}\n".encode())
-    for name, content in files.items():
-        digest.update(f"{name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
-
-
-def _stamp_file(destination: Path, module: str) -> Path:
-    return destination / f".built{module}"
-
-
-@contextmanager
-def _stamp(destination: Path, module: str) -> Iterator[BinaryIO]:
-    """The file that says what a library was made from, locked: who comes second waits, and finds the work done."""
-    path = _stamp_file(destination, module)
-    try:
-        stamp = path.open("a+b")
-    except OSError as error:
-        raise CourseError(f"cannot write {path} ({error.strerror}): the library goes beside it") from None
-    with stamp:
-        fcntl.flock(stamp, fcntl.LOCK_EX)
-        yield stamp
-
-
-def _fresh(stamp: BinaryIO, destination: Path, module: str, fingerprint: str) -> Path | None:
-    """The library, if it is the one that was made from these sources."""
-    stamp.seek(0)
-    lines = stamp.read().decode(errors="replace").splitlines()
-    found = _libraries(destination, module)
-    fresh = len(found) == 1 and lines == [fingerprint, _digest(found[0])]
-    return found[0] if fresh else None
-
-
-def _note(stamp: BinaryIO, fingerprint: str, library: Path) -> None:
-    stamp.truncate(0)
-    stamp.write(f"{fingerprint}\n{_digest(library)}\n".encode())
-    stamp.flush()
-
-
-def _libraries(folder: Path, module: str) -> list[Path]:
-    return sorted(folder.glob(f"{module}.*so"))
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @contextmanager
@@ -141,16 +83,16 @@ def _build(tree: Path, files: dict[str, bytes], toolchain: Toolchain, module: st
     """Compile in `tree` and try the library; returns where it is. Raises CourseError."""
     staged, out = tree / "source", tree / "out"
     named_anew = _stage(files, staged)
-    for old in _libraries(out, module):
+    for old in libraries(out, module):
         old.unlink()
     if named_anew or not (tree / "build" / "build.ninja").exists():
-        shutil.rmtree(tree / "build", ignore_errors=True)
         _run(_configure(tree, toolchain), tree, toolchain, source)
     _run([toolchain.cmake, "--build", str(tree / "build")], tree, toolchain, source)
-    built = _libraries(out, module)
+    built = libraries(out, module)
     if len(built) != 1:
         raise CourseError(f"{_show(source)}/CMakeLists.txt builds no Python module {module}: keep nanobind_add_module")
-    _smoke(built[0], module, source)
+    if wrong := problem(built[0], module):
+        raise CourseError(f"{_show(source)} was built, but its library does not work: {wrong}")
     return built[0]
 
 
@@ -213,34 +155,6 @@ def _finish(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
         return status, output.read()
 
 
-def _smoke(library: Path, module: str, source: Path) -> None:
-    """Load the library in a fresh process and call one function. Raises CourseError in words."""
-    command = [sys.executable, "-c", _SMOKE, module, str(library)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SMOKE_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise CourseError(f"{_show(source)} was built, but loading it takes more than {_SMOKE_SECONDS} s") from None
-    if done.returncode == 0:
-        return
-    said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
-    if "incompatible function arguments" in done.stderr:
-        said = "it does not know MLX's arrays: CMakeLists.txt needs NB_DOMAIN mlx, and nanobind must fit mlx"
-    elif "has no attribute 'identity'" in done.stderr:
-        said = "it has no function identity(x), which shows that it works: keep it in the bindings"
-    elif "undefined symbol: " in said:
-        said = f"{_demangled(said.rpartition('undefined symbol: ')[2])} is declared and used, but nowhere defined"
-    raise CourseError(f"{_show(source)} was built, but its library does not work: {said}")
-
-
-def _demangled(symbol: str) -> str:
-    """A C++ name as one writes it, where the machine can tell."""
-    try:
-        done = subprocess.run(["c++filt", symbol], capture_output=True, text=True, timeout=_SMOKE_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return symbol
-    return done.stdout.strip() or symbol
-
-
 def _install(built: Path, destination: Path, module: str) -> Path:
     """Put the library in place in one step: who has the old one loaded keeps it."""
     library = destination / built.name
@@ -248,7 +162,7 @@ def _install(built: Path, destination: Path, module: str) -> Path:
         copy = Path(folder) / built.name
         shutil.copy(built, copy)
         copy.replace(library)
-    for other in _libraries(destination, module):
+    for other in libraries(destination, module):
         if other != library:
             other.unlink()
     return library
