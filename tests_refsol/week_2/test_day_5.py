@@ -241,13 +241,13 @@ class RmsNormReadsNeighboursTogether:
     """A row is read at most twice and written once, and the threads of a simdgroup read neighbouring numbers."""
 
     def inputs(rng, threads, dtype=mx.float32):
-        return {"x": normal(rng, (8, 1024), dtype), "weight": normal(rng, (1024,), dtype), "threads": threads}
+        return {"x": normal(rng, (2, 4096), dtype), "weight": normal(rng, (4096,), dtype), "threads": threads}
 
     def observe(solution, inputs):
         return checked_run(lambda: metal(solution).rms_norm(eps=1e-6, **inputs))
 
     def verify(inputs, values):
-        x, weight = inputs["x"].nbytes, inputs["weight"].nbytes * 8
+        x, weight = inputs["x"].nbytes, inputs["weight"].nbytes * 2
         judge_traffic(
             values,
             "rms_norm",
@@ -256,7 +256,7 @@ class RmsNormReadsNeighboursTogether:
                 "device_write_bytes": x,
                 "device_read_lines": (2 * x + weight) / 128,
                 "device_write_lines": x / 128,
-                "barriers": 8 * 2,
+                "barriers": 2 * 6,
             },
         )
 
