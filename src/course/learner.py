@@ -14,14 +14,14 @@ def explained(solution: str) -> Iterator[None]:
     """Turn what the package `solution` raises into a CourseError. An error in which it has no part passes through."""
     try:
         yield
-    except CourseError:
-        raise
     except Exception as error:
         if stub := stub_of(error):
             raise CourseError(
                 f"{stub.text} is still to be written (`pdm run test --week {stub.week} --day {stub.day} --task "
                 f"{stub.task}` checks it; --solution tiny_llm_ref runs the reference)"
             ) from error
+        if isinstance(error, CourseError):
+            raise
         lines = own_lines(error, package_folder(solution))
         if not lines:
             raise

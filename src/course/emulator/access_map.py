@@ -7,20 +7,10 @@ from html import escape
 import numpy as np
 
 from course.emulator.places import locate
-from course.emulator.runtime import Record
+from course.emulator.runtime import TRACE_DTYPE, Record
 from course.emulator.session import Launch
 
-TRACE = np.dtype(
-    [
-        ("pc", "<u8"),
-        ("offset", "<u4"),
-        ("thread", "<u4"),
-        ("size", "<u2"),
-        ("write", "u1"),
-        ("device", "u1"),
-        ("buffer", "<i4"),
-    ]
-)
+TRACE = np.dtype(TRACE_DTYPE)
 COLUMNS, ROWS = 32, 8  # of elements shown per panel
 LANES = 32
 _CELL, _LEFT, _TITLE, _GAP = 22, 64, 40, 14
@@ -55,15 +45,18 @@ def panels(record: Record, launch: Launch) -> list[Panel]:
 
 def _panel(name: str, verb: str, part: np.ndarray, places: dict[int, tuple[str, int]]) -> Panel:
     size = int(part["size"].min())
+    start = 0 if part["buffer"][0] >= 0 else int(part["offset"].min()) // 128 * 128  # where threadgroup memory begins
     first: dict[int, int] = {}
     sharers: dict[int, set[int]] = {}
-    for offset, thread, width in zip(part["offset"].tolist(), part["thread"].tolist(), part["size"], strict=True):
-        for element in range(offset // size, (offset + int(width) + size - 1) // size):
+    offsets, threads, widths = (part[name].astype(np.int64).tolist() for name in ("offset", "thread", "size"))
+    for offset, thread, width in zip(offsets, threads, widths, strict=True):
+        offset -= start
+        for element in range(offset // size, (offset + width + size - 1) // size):
             first.setdefault(element, thread)
             sharers.setdefault(element, set()).add(thread)
     lines = sorted({places[pc][1] for pc in set(part["pc"].tolist()) if pc in places})
-    threads = {element: (first[element], len(sharers[element])) for element in sorted(first)}
-    return Panel(name, verb, tuple(lines), size, threads, len(part))
+    touched = {element: (first[element], len(sharers[element])) for element in sorted(first)}
+    return Panel(name, verb, tuple(lines), size, touched, len(part))
 
 
 def svg(record: Record, launch: Launch, threadgroup: int = 0) -> str:
@@ -73,12 +66,11 @@ def svg(record: Record, launch: Launch, threadgroup: int = 0) -> str:
     element first and is coloured by simdgroup and lane. A dot marks an element that several threads touched.
     """
     shown = panels(record, launch)
-    file = min(launch.own, default=launch.kernel)
     head = f"{launch.kernel}: memory accesses of threadgroup {threadgroup}, {record.threadgroup[0]}"
     head += f" x {record.threadgroup[1]} x {record.threadgroup[2]} threads"
     body, top = [_text(10, 24, head, 15, "bold")], 40
     for panel in shown:
-        body += _draw(panel, top, file)
+        body += _draw(panel, top, launch.file)
         top += _TITLE + _CELL * len(_rows(panel)) + _GAP
     if not shown:
         body.append(_text(10, top + 16, "no memory access was recorded", 13))
@@ -100,8 +92,8 @@ def _draw(panel: Panel, top: int, file: str) -> Iterator[str]:
     rows = _rows(panel)
     total = len({element // COLUMNS for element in panel.threads})
     where = f" at {file}:{', '.join(map(str, panel.lines))}" if panel.lines else ""
-    title = f"{panel.verb} {panel.name}{where}: {panel.accesses} accesses to {len(panel.threads)} elements"
-    title += f" of {panel.size} bytes" + (f" (first {ROWS} of {total} rows)" if total > ROWS else "")
+    title = f"{panel.verb} {panel.name}{where}: accesses {panel.accesses}, elements {len(panel.threads)}, "
+    title += f"{panel.size} bytes each" + (f" (first {ROWS} of {total} rows)" if total > ROWS else "")
     yield _text(10, top + 22, title, 13)
     for place, row in enumerate(rows):
         y = top + _TITLE - 8 + place * _CELL

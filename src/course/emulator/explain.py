@@ -8,11 +8,12 @@ from course.emulator.translate.attributes import ARGUMENTS
 _FLAG = r" \[-W[^\]]*\]$"
 _SAME_TYPE = "Metal has `{0}` only for arguments of one type: convert them, e.g. `{0}(float(a), b)`"
 _BFLOAT = "Metal narrows to bfloat only when told: `bfloat16_t(value)`"
+_ELEMENTS = "no vector is made of these: give one number per element, of its type"
 _VECTOR = "Metal converts vectors only when told: e.g. `float3(value)`"
 
 # (what the compiler says, what it means; {0} is the first group)
 _RULES: tuple[tuple[str, str], ...] = (
-    (r"call of overloaded 'vec\(", "no vector is made of these: give one number per element, of its type"),
+    (r"(?:overloaded|function for call to) '(?:metal::)?vec\b", _ELEMENTS),
     (r"call of overloaded '(\w+)\(.*is ambiguous", _SAME_TYPE),
     (r"call to '(\w+)' is ambiguous", _SAME_TYPE),
     (r"no matching function for call to '(max|min|clamp|pow|fma|mix|select|fmax|fmin)\b", _SAME_TYPE),

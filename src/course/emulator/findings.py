@@ -130,8 +130,8 @@ _SENTENCES: dict[str, Callable[[_Site], str]] = {
         "move the barrier out of the branch or loop"
     ),
     "barrier_after_return": lambda s: (
-        f"{s.who} waits at a barrier after other threads of its threadgroup have returned{_note(s)}: "
-        "guard the work with `if`, not with an early return"
+        f"{s.who} waits at a barrier that other threads of its threadgroup never reach{_note(s)}: "
+        "move it out of the branch, and guard work with `if` instead of an early return"
     ),
     "partial_simdgroup": lambda s: (
         f"{s.who} calls a simdgroup function that only a part of its simdgroup reaches{_note(s)}: "
@@ -174,11 +174,6 @@ def _order(raw: Finding) -> int:
     return 1 if raw.kind.startswith("race") else 2 if raw.kind.startswith("out_of_bounds") else 3
 
 
-def _file(launch: Launch) -> str:
-    """The author's file, for a finding that no single line is to blame for."""
-    return next((name for name in sorted(launch.own) if "." in name), launch.kernel)
-
-
 def _declaration(raw: Finding, lines: dict[Place, str], own: frozenset[str]) -> Place | None:
     """Where the threadgroup variable is declared that asks for too much memory."""
     if raw.kind != "threadgroup_memory" or not raw.name:
@@ -194,7 +189,7 @@ def _plain(
     place = places.get(raw.pc) or ((own, raw.line) if own else _declaration(raw, lines, launch.own))
     site = _Site(raw, launch, tuple(record.threadgroup), places.get(raw.other_pc))
     sentence = _SENTENCES[raw.kind](site)
-    file, line = place or (_file(launch), 0)
+    file, line = place or (launch.file, 0)
     message = f"{file}:{line}: {sentence}" if line else f"{file}: {sentence}"
     if raw.count > 1:
         message += f" ({raw.count} times)"

@@ -10,7 +10,7 @@ STUBS = Path(__file__).with_name("stubs")
 TIMEOUT = 20.0  # seconds; a source takes milliseconds
 
 _FLAGS = ("-E", "-x", "c++", "-std=gnu++20", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310")
-_MESSAGE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
 def preprocess(source: str, compiler: str) -> str:

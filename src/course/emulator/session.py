@@ -28,6 +28,11 @@ class Launch:
     own: frozenset[str]
     buffers: tuple[Buffer, ...]
 
+    @property
+    def file(self) -> str:
+        """The author's file, for what no single line is to blame for."""
+        return next((name for name in sorted(self.own) if "." in name), self.kernel)
+
 
 @dataclass
 class Session:
