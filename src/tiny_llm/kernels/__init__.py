@@ -1,0 +1,1 @@
+"""What the operations cost, packed weights, and kernels of our own."""
