@@ -181,6 +181,25 @@ def test_the_other_package_cannot_be_imported(guarded: Guarded, text: str):
         guarded.call(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("from course.kernels import extension, metal_kernel\ndef f(x): return x", True),
+        ("from course.kernels import faulty\ndef f(x): return x", False),
+        ("from course.kernels.proof import called\ndef f(x): return x", False),
+        ("import course.kernels\ndef f(x): return x", False),
+        ("from course import compare\ndef f(x): return x", False),
+        ("def f(x):\n    import course.compare\n    return x", False),
+    ],
+)
+def test_what_grades_cannot_be_imported(guarded: Guarded, text: str, allowed: bool):
+    if allowed:
+        assert guarded.call(text) is not None
+    else:
+        with pytest.raises(Forbidden, match=r"may import extension and metal_kernel from course\.kernels"):
+            guarded.call(text)
+
+
 def test_modules_are_resolved_one_by_one(guarded: Guarded):
     solution = guarded.load("def f(x): return 1")
     guarded.course.write("tiny_llm/model/more.py", "def broken(:\n")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from conftest import SmallCourse
 
 _PACKAGE = """
-import os, sys, time
+import importlib, os, sys, time
 import mlx.core as mx
 
 count = 0
@@ -63,8 +63,8 @@ def leaves_a_process(x):
 def cheats(x):
     import numpy as np
     np.allclose = lambda *a, **k: True
-    import course.compare
-    course.compare.close = course.compare.same = lambda *a, **k: None
+    compare = importlib.import_module("course.compare")
+    compare.close = compare.same = lambda *a, **k: None
     return mx.array([2.0])
 
 def raises(x):

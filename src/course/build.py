@@ -71,7 +71,8 @@ def sources(folder: Path) -> dict[str, bytes]:
 @contextmanager
 def _tree(files: dict[str, bytes], toolchain: Toolchain) -> Iterator[Path]:
     """The build tree for this kind of project, locked: a compiler keeps all cores busy, so builds wait in line."""
-    kind = hashlib.sha256(files["CMakeLists.txt"] + toolchain.identity.encode()).hexdigest()[:12]
+    tools = f"{toolchain.identity} {toolchain.ccache}".encode()
+    kind = hashlib.sha256(files["CMakeLists.txt"] + tools).hexdigest()[:12]
     tree = TREES / kind
     tree.mkdir(parents=True, exist_ok=True)
     with (tree / "lock").open("w") as lock:

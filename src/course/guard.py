@@ -16,6 +16,8 @@ from contextlib import contextmanager
 import mlx
 import mlx.core
 
+_OFFERED = frozenset({"extension", "metal_kernel"})  # what a package may import from course.kernels
+
 ForbiddenNames = Mapping[str, Iterable[str]]
 """Each with the files of the package that may use it all the same, as "model/basics.py"."""
 
@@ -108,6 +110,8 @@ class Guard:
             top = "" if level else name.partition(".")[0]
             if top == other:
                 raise Forbidden(f"{self.package} cannot import {other}: write it yourself")
+            if top == "course" and not (name == "course.kernels" and _OFFERED.issuperset(fromlist or ("",))):
+                raise Forbidden(f"{self.package} may import {_offered()} from course.kernels: the rest grades it")
             module = builtins.__import__(name, globals, locals, fromlist, level)
             if top != "mlx":
                 return module
@@ -179,6 +183,10 @@ def _checked_class(real: type, rule: str, guard: Guard) -> type:
         )
 
     return type(real)(real.__name__, (real,), {"__new__": __new__, "__module__": real.__module__})
+
+
+def _offered() -> str:
+    return " and ".join(sorted(_OFFERED))
 
 
 def _spelled(rule: str) -> str:
