@@ -51,6 +51,7 @@ def rms_norm(x: mx.array, weight: mx.array, eps: float, threads: int = 256) -> m
     if x.size == 0:
         return x
     length = x.shape[-1]
+    # ANCHOR: rms_norm_launch
     return _RMS_NORM(
         inputs=[x, weight, float(eps), length],
         template=[("T", x.dtype)],
@@ -59,6 +60,7 @@ def rms_norm(x: mx.array, weight: mx.array, eps: float, threads: int = 256) -> m
         output_shapes=[x.shape],
         output_dtypes=[x.dtype],
     )[0]
+    # ANCHOR_END: rms_norm_launch
 
 
 def rope(
