@@ -34,6 +34,55 @@ inline void load_tile(threadgroup float* tile, const device T* at, long row_stri
   }
 }
 
+// The scores of 8 queries against a tile of keys, 8 keys at a time: scores[r][n] = sum over d of queries[r][d] *
+// keys[n][d]. Rows of queries and keys are D + PADDING apart, rows of scores KEYS + PADDING. Called by whole
+// simdgroups; needs a simdgroup barrier after it.
+template <int KEYS, int D>
+inline void tile_scores(threadgroup float* scores, const threadgroup float* queries, const threadgroup float* keys) {
+  // begin task: tile_scores
+  constexpr uint ROW = D + PADDING;
+  for (int n = 0; n < KEYS; n += 8) {
+    simdgroup_float8x8 product = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    for (int d = 0; d < D; d += 8) {
+      simdgroup_float8x8 a, b_transposed;
+      simdgroup_load(a, queries + d, ROW);
+      simdgroup_load(b_transposed, keys + n * ROW + d, ROW, ulong2(0), true);
+      simdgroup_multiply_accumulate(product, a, b_transposed, product);
+    }
+    simdgroup_store(product, scores + n, KEYS + PADDING);
+  }
+  // end task: tile_scores
+}
+
+// Takes a tile of scores of one query into its running softmax: turns the first `visible` scores (none if negative, all
+// if more than KEYS) into weights exp(score - maximum) and the others into 0, updates `maximum` and `sum`, and returns
+// the factor by which everything from earlier tiles shrinks. Lanes 4 * r .. 4 * r + 3 share row r, end with the same
+// statistics and return the same factor. Called by whole simdgroups; needs a barrier after it.
+template <int KEYS>
+inline float softmax_tile(threadgroup float* scores, int visible, uint lane, thread float& maximum, thread float& sum) {
+  // begin task: softmax_tile
+  float larger = maximum;
+  for (int n = lane % 4; n < KEYS; n += 4) {
+    larger = max(larger, n < visible ? scores[n] : -INFINITY);
+  }
+  larger = max(larger, simd_shuffle_xor(larger, 1));
+  larger = max(larger, simd_shuffle_xor(larger, 2));
+  const float keep = exp(maximum - larger);
+  maximum = larger;
+
+  float tile_sum = 0.0f;
+  for (int n = lane % 4; n < KEYS; n += 4) {
+    const float weight = n < visible ? exp(scores[n] - maximum) : 0.0f;
+    scores[n] = weight;
+    tile_sum += weight;
+  }
+  tile_sum += simd_shuffle_xor(tile_sum, 1);
+  tile_sum += simd_shuffle_xor(tile_sum, 2);
+  sum = sum * keep + tile_sum;
+  return keep;
+  // end task: softmax_tile
+}
+
 // kernel body
 constexpr uint ROW = D + PADDING;
 constexpr uint SCORE_ROW = KEYS + PADDING;
@@ -59,7 +108,6 @@ const long q_row = q_strides[2], q_step = q_strides[3];
 const long k_row = k_strides[2], k_step = k_strides[3];
 const long v_row = v_strides[2], v_step = v_strides[3];
 
-// begin task: flash_prefill
 load_tile<T, QUERIES, D>(queries, q_head, q_row, q_step, first_query, L, scale, t);
 
 // What this simdgroup owns: 8 rows of `queries`, of `scores` and of the result, and an 8 x 8 matrix that is zero off
@@ -74,48 +122,24 @@ for (int j = 0; j < D / 8; j++) {
   result[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
 }
 
-// The query of this lane's statistics, and the keys it sees: fewer than `visible`, which may be negative.
+// The query of this lane's statistics, and the keys it sees: those before `visible`, which may be negative. The maximum
+// starts finite, so that a query that has seen nothing yet gets exp(0), and not exp(-infinity + infinity).
 const uint row = lane / 4;
 const int visible = int(S) - int(L) + int(first_query + simdgroup * 8 + row) + 1;
 float maximum = -FLT_MAX;
 float sum = 0.0f;
 
+// One past the last key that any query of the threadgroup sees.
 const int last_visible = int(S) - int(L) + int(min(first_query + QUERIES, L));
+
+// begin task: flash_prefill
 for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
   load_tile<T, KEYS, D>(tile, k_head, k_row, k_step, first_key, S, 1.0f, t);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-
-  for (int n = 0; n < KEYS; n += 8) {
-    simdgroup_float8x8 product = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    for (int d = 0; d < D; d += 8) {
-      simdgroup_float8x8 a, b_transposed;
-      simdgroup_load(a, own_queries + d, ROW);
-      simdgroup_load(b_transposed, tile + n * ROW + d, ROW, ulong2(0), true);
-      simdgroup_multiply_accumulate(product, a, b_transposed, product);
-    }
-    simdgroup_store(product, own_scores + n, SCORE_ROW);
-  }
+  tile_scores<KEYS, D>(own_scores, own_queries, tile);
   simdgroup_barrier(mem_flags::mem_threadgroup);
 
-  // Four lanes share a row of scores. A hidden key gets -infinity, which exp turns into a weight of 0.
-  threadgroup float* row_scores = own_scores + row * SCORE_ROW;
-  float larger = maximum;
-  for (int n = lane % 4; n < KEYS; n += 4) {
-    larger = max(larger, first_key + n < visible ? row_scores[n] : -INFINITY);
-  }
-  larger = max(larger, simd_shuffle_xor(larger, 1));
-  larger = max(larger, simd_shuffle_xor(larger, 2));
-  const float keep = exp(maximum - larger);
-  maximum = larger;
-  float tile_sum = 0.0f;
-  for (int n = lane % 4; n < KEYS; n += 4) {
-    const float weight = first_key + n < visible ? exp(row_scores[n] - maximum) : 0.0f;
-    row_scores[n] = weight;
-    tile_sum += weight;
-  }
-  tile_sum += simd_shuffle_xor(tile_sum, 1);
-  tile_sum += simd_shuffle_xor(tile_sum, 2);
-  sum = sum * keep + tile_sum;
+  const float keep = softmax_tile<KEYS>(own_scores + row * SCORE_ROW, visible - first_key, lane, maximum, sum);
   if (lane % 4 == 0) {
     diagonal[row * 9] = keep;
   }
@@ -123,7 +147,6 @@ for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
 
   load_tile<T, KEYS, D>(tile, v_head, v_row, v_step, first_key, S, 1.0f, t);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-
   simdgroup_float8x8 rescale;
   simdgroup_load(rescale, diagonal, 8);
   for (int j = 0; j < D / 8; j++) {
@@ -137,6 +160,7 @@ for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
+// end task: flash_prefill
 
 // Divide by the sums, and store through the rows of `queries`, which nobody needs any more.
 if (lane % 4 == 0) {
@@ -157,4 +181,3 @@ for (uint i = lane; i < uint(8 * D); i += 32) {
     out[out_head + size_t(l) * D + i % D] = T(own_queries[i / D * ROW + i % D]);
   }
 }
-// end task: flash_prefill

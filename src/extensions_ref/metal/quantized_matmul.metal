@@ -33,7 +33,6 @@ inline void dequantize_word(uint word, float scale, float bias, threadgroup floa
 const uint M = tokens;
 const uint N = rows;
 const uint K = columns;
-// begin task: quantized_matmul
 threadgroup float x_tile[TILE * STRIDE];
 threadgroup float w_tile[TILE * STRIDE];
 
@@ -54,6 +53,7 @@ for (int i = 0; i < 2; i++) {
   }
 }
 
+// begin task: quantized_matmul
 for (uint k0 = 0; k0 < K; k0 += TILE) {
   threadgroup float* to = x_tile + row * STRIDE + column;
   if (m0 + row < M) {
@@ -87,6 +87,7 @@ for (uint k0 = 0; k0 < K; k0 += TILE) {
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
+// end task: quantized_matmul
 
 // The tile may hang over an edge of `out`, and is float: it passes through threadgroup memory.
 for (int i = 0; i < 2; i++) {
@@ -100,4 +101,3 @@ if (m0 + row < M) {
     out[size_t(m0 + row) * N + n0 + j] = T(x_tile[row * STRIDE + j]);
   }
 }
-// end task: quantized_matmul
