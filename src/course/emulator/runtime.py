@@ -214,7 +214,9 @@ def _check_bindings(
     for kind, value in bindings:
         known = outputs if kind == "output" else inputs
         if isinstance(value, int) and not 0 <= value < known:
-            raise ValueError(f"binding ({kind!r}, {value}): there are {known} {'out' if kind == 'output' else 'in'}puts")
+            raise ValueError(
+                f"binding ({kind!r}, {value}): there are {known} {'out' if kind == 'output' else 'in'}puts"
+            )
     for argument in arguments:
         if argument.kind == "unknown":
             raise ValueError(f"argument {argument.name}: the emulator does not know its attribute")

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 
 namespace msl {
 
@@ -44,11 +45,17 @@ struct Uint3 {
   uint32_t x, y, z;
 };
 
-// A place in the user's source. It comes as a default argument, so it is the line of the call.
+// A place in the user's source.
 struct Site {
-  const char* file;
-  uint32_t line;
+  const char* file = nullptr;
+  uint32_t line = 0;
+
+  constexpr Site() = default;
+  constexpr Site(const char* file, uint32_t line) : file(file), line(line) {}
+  constexpr Site(std::source_location at) : file(at.file_name()), line(at.line()) {}
 };
+// As a default argument, the place of the call.
+using Caller = std::source_location;
 
 // Everything one thread can ask for when it starts.
 struct ThreadContext {
@@ -77,12 +84,12 @@ inline constexpr bool kCheckedBuild = false;
 
 extern "C" {
 #pragma GCC visibility push(default)
-extern uint32_t msl_rt_lane;  // thread_index_in_simdgroup of the thread that runs
+uint32_t msl_rt_lane();  // thread_index_in_simdgroup of the thread that runs
 void msl_rt_register(const char* name, Entry entry, const ArgDesc* arguments, int count, bool checked);
 void msl_rt_barrier(unsigned flags, Site site);
 void msl_rt_simdgroup_barrier(unsigned flags, Site site);
 void msl_rt_simd(SimdOperation operation, void* slot, Site site);
-void* msl_rt_threadgroup_variable(const void* key, size_t bytes, size_t element, const char* name);
+void* msl_rt_threadgroup_variable(const void* key, size_t bytes, size_t element, const char* name, Site site);
 void msl_rt_atomic(const volatile void* address, size_t bytes, Site site);
 void msl_rt_read(const void* address, size_t bytes, Site site);
 void msl_rt_write(void* address, size_t bytes, Site site);

@@ -16,6 +16,7 @@ uint32_t relative(uintptr_t pc) { return pc ? static_cast<uint32_t>(pc - checks.
 
 void describe(Finding& finding, const Region* region, const void* address, size_t size) {
   finding.size = size;
+  finding.offset = reinterpret_cast<intptr_t>(address);
   if (!region) return;
   finding.buffer = region->buffer;
   finding.set_name(region->name);
@@ -66,10 +67,10 @@ void count(const Region& region, size_t offset, size_t size, Access access, uint
   if (access == Access::atomic) ++counters.atomics;
   if (region.space() == Space::threadgroup) {
     (write ? counters.threadgroup_write_bytes : counters.threadgroup_read_bytes) += size;
-    traffic.threadgroup(pc, msl_rt_lane, scheduler.segment(), offset, bytes, write);
+    traffic.threadgroup(pc, scheduler.lane(), scheduler.segment(), offset, bytes, write);
   } else if (region.role != Role::constant) {
     (write ? counters.device_write_bytes : counters.device_read_bytes) += size;
-    traffic.device(pc, msl_rt_lane, scheduler.segment(), offset, bytes, write);
+    traffic.device(pc, scheduler.lane(), scheduler.segment(), offset, bytes, write);
   }
 }
 
@@ -125,9 +126,9 @@ void check_access(const void* address, size_t size, Access access, uintptr_t pc,
 
 extern "C" {
 
-void* msl_rt_threadgroup_variable(const void* key, size_t bytes, size_t element, const char* name) {
+void* msl_rt_threadgroup_variable(const void* key, size_t bytes, size_t element, const char* name, Site site) {
   if (char* variable = memory.threadgroup_variable(key, bytes, element, name)) return variable;
-  if (Finding* finding = findings.add(Kind::threadgroup_memory, 0, Site{})) {
+  if (Finding* finding = findings.add(Kind::threadgroup_memory, 0, site)) {
     finding->size = memory.threadgroup_bytes();
     finding->set_name(name);
   }

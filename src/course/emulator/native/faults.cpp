@@ -50,7 +50,7 @@ bool is_ours() { return running && pthread_equal(pthread_self(), runner) && sche
 // Places are return addresses everywhere else: one byte past the instruction stands for it here.
 [[noreturn]] void end_launch(Kind kind, uintptr_t pc, const void* address) {
   Finding* finding = findings.add(kind, in_kernel(pc) ? pc + 1 - checks.library_begin : 0, {});
-  if (finding) finding->offset = reinterpret_cast<intptr_t>(address);
+  if (finding && address) finding->offset = reinterpret_cast<intptr_t>(address);
   scheduler.abandon();
   siglongjmp(escape, 1);
 }
@@ -65,7 +65,11 @@ Kind kind_of(int number, const void* address) {
 }
 
 void on_fault(int number, siginfo_t* info, void* context) {
-  if (is_ours()) end_launch(kind_of(number, info->si_addr), program_counter(context), info->si_addr);
+  if (is_ours()) {
+    const bool memory_fault = number == SIGSEGV || number == SIGBUS;
+    const void* address = memory_fault ? info->si_addr : nullptr;
+    end_launch(kind_of(number, address), program_counter(context), address);
+  }
   // Not a kernel's: put the earlier handler back, and let the instruction fault again.
   for (int i = 0; i < kAll; ++i)
     if (signal_number(i) == number) sigaction(number, &before[i], nullptr);

@@ -53,7 +53,8 @@ Finding* Findings::add(Kind kind, uint64_t pc, Site site) {
   }
   if (count_ == kMost) return nullptr;
   Finding& fresh = items_[count_++];
-  fresh = Finding{kind};
+  fresh = Finding{};
+  fresh.kind = kind;
   fresh.pc = pc;
   fresh.site = site;
   fresh.thread = scheduler.current();

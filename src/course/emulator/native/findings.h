@@ -36,10 +36,10 @@ const char* kind_name(Kind kind);
 bool is_fatal(Kind kind);  // the launch stops there, and its outputs are worthless
 
 struct Finding {
-  Kind kind;
+  Kind kind{};
   uint64_t count = 1;           // how often, at this place
   uint64_t pc = 0, other_pc = 0;  // return addresses as offsets into the kernel's library; 0: not known
-  Site site{nullptr, 0};        // known without a pc for barriers, simdgroup functions, array bounds
+  Site site;                   // known without a pc for barriers, simdgroup functions, array bounds
   int32_t thread = -1, threadgroup = -1, other_thread = -1, other_threadgroup = -1;
   int32_t buffer = -1;
   char name[48] = {};           // of the buffer or the threadgroup variable

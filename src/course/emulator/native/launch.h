@@ -48,7 +48,7 @@ struct Record {
   std::string kernel;
   Uint3 grid, threadgroup;
   bool checked, stopped;
-  double seconds;
+  double seconds;  // of CPU time
   std::vector<Finding> findings;
   Counters counters;
   std::vector<TracedAccess> trace;

@@ -97,9 +97,8 @@ Cell* Memory::take_cells(size_t count) {
 }
 
 const Region* Memory::nearest(size_t offset) const {
-  constexpr size_t kFar = size_t{1} << 20;
   const Region* best = nullptr;
-  size_t least = kFar;
+  size_t least = size_;
   const char* at = arena_ + offset;
   for (int i = 1; i < region_count_; ++i) {
     const Region& region = regions_[i];

@@ -57,7 +57,7 @@ class Memory {
     return static_cast<size_t>(static_cast<const char*>(address) - arena_);
   }
   const Region& region_at(size_t offset) const { return regions_[granules_[offset >> kGranuleBits]]; }
-  const Region* nearest(size_t offset) const;  // nullptr for nothing within a mebibyte
+  const Region* nearest(size_t offset) const;  // nullptr where there is none
   const Region& region(int index) const { return regions_[index]; }
   int region_count() const { return region_count_; }
 

@@ -40,15 +40,14 @@ inline bool races_with_writer(const Cell& cell, uint64_t self, uint8_t mask) {
 }
 
 inline Race race_with_reader(const Cell& cell, uint64_t self, uint8_t mask) {
-  if (!(cell.read & mask)) return {};
-  if (cell.reader) {
-    const bool same_simd_phase = identity_phase(cell.reader) == identity_phase(self) &&
-                                 identity_simd_phase(cell.reader) == identity_simd_phase(self);
-    const bool others_read = (cell.flags & cell_flag::many_readers) && same_simd_phase;
-    if (others_read || concurrent(cell.reader, self)) return {Kind::race_read_write, cell.reader, cell.reader_pc};
-  }
+  if (!(cell.read & mask) || !cell.reader) return {};
+  if (concurrent(cell.reader, self)) return {Kind::race_read_write, cell.reader, cell.reader_pc};
   if (cell.other_reader && concurrent(cell.other_reader, self))
     return {Kind::race_read_write, cell.other_reader, cell.other_reader_pc};
+  const bool same_simd_phase = identity_phase(cell.reader) == identity_phase(self) &&
+                               identity_simd_phase(cell.reader) == identity_simd_phase(self);
+  if ((cell.flags & cell_flag::many_readers) && same_simd_phase)  // a lane that is not known by name
+    return {Kind::race_read_write, cell.reader, cell.reader_pc};
   return {};
 }
 
@@ -65,8 +64,12 @@ inline Race note_read(Cell& cell, uint64_t self, uint8_t mask, uint32_t pc) {
              identity_simdgroup(cell.reader) == identity_simdgroup(self)) {
     cell.read |= mask;
     if (identity_simd_phase(cell.reader) == identity_simd_phase(self)) {
-      cell.flags |= cell_flag::many_readers;
-      return race;  // the first reader stands for its simdgroup
+      cell.flags |= cell_flag::many_readers;  // the first reader stands for its simdgroup
+      if (!cell.other_reader) {               // and another one is known by name
+        cell.other_reader = self;
+        cell.other_reader_pc = pc;
+      }
+      return race;
     }
   } else if (concurrent(cell.reader, self)) {
     cell.read |= mask;

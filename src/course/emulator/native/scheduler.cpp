@@ -11,8 +11,6 @@
 #include "shuffle.h"
 #include "traffic.h"
 
-uint32_t msl::msl_rt_lane = 0;
-
 namespace msl {
 
 Scheduler scheduler;
@@ -102,7 +100,6 @@ int Scheduler::next_runnable() const {
 
 void Scheduler::set_current(int thread) {
   current_ = thread;
-  msl_rt_lane = static_cast<uint32_t>(thread) % kSimdWidth;
   refresh_identity();
   traffic.next_thread();
 }

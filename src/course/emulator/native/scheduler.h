@@ -41,6 +41,7 @@ class Scheduler {
   void hurry() { steps_left_ = 0; }  // stop at the next access or wait
 
   int current() const { return current_; }  // -1 between threads
+  uint32_t lane() const { return static_cast<uint32_t>(current_) % kSimdWidth; }
   int threadgroup() const { return static_cast<int>(group_); }
   uint32_t segment() const { return segment_; }  // changes whenever a simdgroup has met
   uint64_t identity(Space space) const { return identity_[static_cast<int>(space)]; }

@@ -146,6 +146,8 @@ void Scheduler::end_simdgroup_phase(unsigned flags) {
 
 extern "C" {
 
+uint32_t msl_rt_lane() { return scheduler.lane(); }
+
 void msl_rt_barrier(unsigned flags, Site site) { scheduler.barrier(flags, site); }
 
 void msl_rt_simd(SimdOperation operation, void* slot, Site site) { scheduler.simd(operation, slot, site); }

@@ -1,5 +1,6 @@
 #include "traffic.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "counters.h"
@@ -62,7 +63,8 @@ Traffic::Request* Traffic::join(uint64_t key, uint32_t lane, uint32_t segment, u
   Request& request = place.requests[place.round++ % kMostRounds];
   if (request.segment != segment) {
     request.segment = segment;
-    request.count = request.worst_bank = 0;
+    request.count = request.far_count = request.worst_bank = 0;
+    request.near[0] = request.near[1] = 0;
     if (!device) std::memset(request.banks, 0, sizeof request.banks);
     fresh = true;
   }
@@ -89,12 +91,19 @@ Traffic::Place& Traffic::find(uint64_t key) {
 
 // Whether `item` is new to the request.
 bool Traffic::insert(Request& request, uint32_t item) {
-  const uint32_t count = request.count;
-  if (count && request.items[count - 1] == item) return false;
-  for (uint32_t i = 0; i < count; ++i)
-    if (request.items[i] == item) return false;
-  if (count == sizeof request.items / sizeof request.items[0]) return false;
-  request.items[request.count++] = item;
+  if (request.count == 0) request.first = item;
+  const uint32_t from_first = item - request.first + Request::kNear / 2;
+  if (from_first < Request::kNear) {
+    uint64_t& word = request.near[from_first / 64];
+    const uint64_t bit = uint64_t{1} << from_first % 64;
+    if (word & bit) return false;
+    word |= bit;
+  } else {
+    uint32_t* const end = request.far + request.far_count;
+    if (std::find(request.far, end, item) != end || request.far_count == Request::kMostFar) return false;
+    request.far[request.far_count++] = item;
+  }
+  ++request.count;
   return true;
 }
 

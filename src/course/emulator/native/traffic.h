@@ -31,12 +31,14 @@ class Traffic {
  private:
   static constexpr uint32_t kMostRounds = 1 << 16, kMostPlaces = 1024;
 
-  // One request: what the lanes so far have touched.
+  // One request: the lines, or the words, that the lanes so far have touched. Those near the first one are bits.
   struct Request {
-    uint32_t segment;
-    uint8_t count, worst_bank;
+    static constexpr uint32_t kNear = 128, kMostFar = 128;
+    uint32_t segment, first;
+    uint64_t near[kNear / 64];
+    uint8_t count, far_count, worst_bank;
     uint8_t banks[32];
-    uint32_t items[128];  // line numbers, or words
+    uint32_t far[kMostFar];
   };
   // A place in the program, and how often the lane that runs has come here since the simdgroup met.
   struct Place {

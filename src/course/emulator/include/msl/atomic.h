@@ -99,7 +99,7 @@ MSL_UNCHECKED bool compare_exchange(volatile atomic<T>* object, T* expected, T d
   template <class T>                                                                                     \
     requires(CONDITION)                                                                                  \
   MSL_INLINE T atomic_fetch_##NAME##_explicit(volatile atomic<T>* object, detail::same<T> operand,       \
-                                              memory_order, ::msl::Site site = MSL_HERE) {               \
+                                              memory_order, ::msl::Caller site = ::msl::Caller::current()) {               \
     return detail::exchange<detail::COMBINE>(object, static_cast<T>(operand), site);                     \
   }
 MSL_FETCH(add, plus_operand, true)
@@ -113,21 +113,21 @@ MSL_FETCH(max, max_operand, integral<T>)
 
 template <class T>
 MSL_INLINE T atomic_exchange_explicit(volatile atomic<T>* object, detail::same<T> desired, memory_order,
-                                      ::msl::Site site = MSL_HERE) {
+                                      ::msl::Caller site = ::msl::Caller::current()) {
   return detail::exchange<detail::take_operand>(object, static_cast<T>(desired), site);
 }
 template <class T>
 MSL_INLINE void atomic_store_explicit(volatile atomic<T>* object, detail::same<T> desired, memory_order,
-                                      ::msl::Site site = MSL_HERE) {
+                                      ::msl::Caller site = ::msl::Caller::current()) {
   detail::exchange<detail::take_operand>(object, static_cast<T>(desired), site);
 }
 template <class T>
-MSL_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::exchange<detail::keep_value>(const_cast<volatile atomic<T>*>(object), T(), site);
 }
 template <class T>
 MSL_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, detail::same<T> desired,
-                                                      memory_order, memory_order, ::msl::Site site = MSL_HERE) {
+                                                      memory_order, memory_order, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::compare_exchange(object, expected, static_cast<T>(desired), site);
 }
 

@@ -6,8 +6,5 @@
 #define MSL_LAMBDA __attribute__((always_inline))
 // The library's own memory traffic is not the kernel's: it is neither checked nor counted.
 #define MSL_UNCHECKED __attribute__((noinline, no_sanitize("thread", "undefined")))
-// The place of the call in the user's source, as a default argument.
-#define MSL_HERE \
-  ::msl::Site { __builtin_FILE(), static_cast<uint32_t>(__builtin_LINE()) }
 
 #define METAL_FUNC inline __attribute__((always_inline))

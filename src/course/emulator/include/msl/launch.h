@@ -84,8 +84,8 @@ MSL_UNCHECKED void call(void (*kernel)(P...), const ThreadContext& c, const ArgD
 
 // The threadgroup variable that `key` stands for: the same for all threads of a threadgroup.
 template <class V>
-MSL_INLINE V& tgvar(const void* key, const char* name) {
-  return *static_cast<V*>(msl_rt_threadgroup_variable(key, sizeof(V), detail::element<V>, name));
+MSL_INLINE V& tgvar(const void* key, const char* name, Caller site = Caller::current()) {
+  return *static_cast<V*>(msl_rt_threadgroup_variable(key, sizeof(V), detail::element<V>, name, site));
 }
 
 }  // namespace msl

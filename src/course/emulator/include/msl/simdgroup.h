@@ -201,11 +201,11 @@ MSL_UNCHECKED inline ballot count_votes(bool value, ::msl::Site site) {
 
 #define MSL_REDUCTION(NAME, COMBINE)                                                      \
   template <class T>                                                                      \
-  MSL_INLINE T simd_##NAME(T value, ::msl::Site site = MSL_HERE) {                        \
+  MSL_INLINE T simd_##NAME(T value, ::msl::Caller site = ::msl::Caller::current()) {                        \
     return detail::meet<detail::reduce<detail::COMBINE, 32>>(value, value, 0, site);      \
   }                                                                                       \
   template <class T>                                                                      \
-  MSL_INLINE T quad_##NAME(T value, ::msl::Site site = MSL_HERE) {                        \
+  MSL_INLINE T quad_##NAME(T value, ::msl::Caller site = ::msl::Caller::current()) {                        \
     return detail::meet<detail::reduce<detail::COMBINE, 4>>(value, value, 0, site);       \
   }
 MSL_REDUCTION(sum, add_values)
@@ -219,11 +219,11 @@ MSL_REDUCTION(xor, xor_values)
 
 #define MSL_SHUFFLE(NAME, SOURCE)                                                             \
   template <class T>                                                                          \
-  MSL_INLINE T simd_##NAME(T value, ushort argument, ::msl::Site site = MSL_HERE) {           \
+  MSL_INLINE T simd_##NAME(T value, ushort argument, ::msl::Caller site = ::msl::Caller::current()) {           \
     return detail::meet<detail::shuffle<detail::SOURCE, 32>>(value, value, argument, site);   \
   }                                                                                           \
   template <class T>                                                                          \
-  MSL_INLINE T quad_##NAME(T value, ushort argument, ::msl::Site site = MSL_HERE) {           \
+  MSL_INLINE T quad_##NAME(T value, ushort argument, ::msl::Caller site = ::msl::Caller::current()) {           \
     return detail::meet<detail::shuffle<detail::SOURCE, 4>>(value, value, argument, site);    \
   }
 MSL_SHUFFLE(broadcast, from_argument)
@@ -236,31 +236,31 @@ MSL_SHUFFLE(shuffle_rotate_down, from_above_round)
 #undef MSL_SHUFFLE
 
 template <class T>
-MSL_INLINE T simd_shuffle_and_fill_up(T value, T filling, ushort delta, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T simd_shuffle_and_fill_up(T value, T filling, ushort delta, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::fill<-1>>(value, filling, delta, site);
 }
 template <class T>
-MSL_INLINE T simd_shuffle_and_fill_down(T value, T filling, ushort delta, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T simd_shuffle_and_fill_down(T value, T filling, ushort delta, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::fill<1>>(value, filling, delta, site);
 }
 template <class T>
-MSL_INLINE T simd_prefix_inclusive_sum(T value, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T simd_prefix_inclusive_sum(T value, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::scan<detail::add_values, true>>(value, value, 0, site);
 }
 template <class T>
-MSL_INLINE T simd_prefix_exclusive_sum(T value, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T simd_prefix_exclusive_sum(T value, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::scan<detail::add_values, false>>(value, value, 0, site);
 }
 template <class T>
-MSL_INLINE T simd_prefix_inclusive_product(T value, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T simd_prefix_inclusive_product(T value, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::scan<detail::multiply_values, true>>(value, value, 1, site);
 }
 template <class T>
-MSL_INLINE T simd_prefix_exclusive_product(T value, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T simd_prefix_exclusive_product(T value, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::scan<detail::multiply_values, false>>(value, value, 1, site);
 }
 template <class T>
-MSL_INLINE T simd_broadcast_first(T value, ::msl::Site site = MSL_HERE) {
+MSL_INLINE T simd_broadcast_first(T value, ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::first_lane>(value, value, 0, site);
 }
 
@@ -276,20 +276,20 @@ class simd_vote {
   vote_t mask_;
 };
 
-MSL_INLINE simd_vote simd_ballot(bool value, ::msl::Site site = MSL_HERE) {
+MSL_INLINE simd_vote simd_ballot(bool value, ::msl::Caller site = ::msl::Caller::current()) {
   return simd_vote(detail::count_votes(value, site).votes);
 }
-MSL_INLINE simd_vote simd_active_threads_mask(::msl::Site site = MSL_HERE) {
+MSL_INLINE simd_vote simd_active_threads_mask(::msl::Caller site = ::msl::Caller::current()) {
   return simd_vote(detail::count_votes(true, site).active);
 }
-MSL_INLINE bool simd_any(bool value, ::msl::Site site = MSL_HERE) { return detail::count_votes(value, site).votes != 0; }
-MSL_INLINE bool simd_all(bool value, ::msl::Site site = MSL_HERE) {
+MSL_INLINE bool simd_any(bool value, ::msl::Caller site = ::msl::Caller::current()) { return detail::count_votes(value, site).votes != 0; }
+MSL_INLINE bool simd_all(bool value, ::msl::Caller site = ::msl::Caller::current()) {
   const detail::ballot counted = detail::count_votes(value, site);
   return counted.votes == counted.active;
 }
-MSL_INLINE bool simd_is_first(::msl::Site site = MSL_HERE) {
+MSL_INLINE bool simd_is_first(::msl::Caller site = ::msl::Caller::current()) {
   const uint active = detail::count_votes(true, site).active;
-  return ::msl::msl_rt_lane == static_cast<uint>(__builtin_ctz(active));
+  return ::msl::msl_rt_lane() == static_cast<uint>(__builtin_ctz(active));
 }
 MSL_INLINE bool simd_is_helper_thread() { return false; }
 

@@ -58,7 +58,7 @@ struct simdgroup_matrix {
   simdgroup_matrix() = default;
   // A diagonal matrix, as in Metal: use make_filled_simdgroup_matrix to fill.
   MSL_INLINE explicit simdgroup_matrix(T diagonal) {
-    const int row = detail::matrix_row(::msl::msl_rt_lane), column = detail::matrix_column(::msl::msl_rt_lane);
+    const int row = detail::matrix_row(::msl::msl_rt_lane()), column = detail::matrix_column(::msl::msl_rt_lane());
     elements.x = row == column ? diagonal : T(0.0f);
     elements.y = row == column + 1 ? diagonal : T(0.0f);
   }
@@ -88,8 +88,8 @@ struct matrix_place {
   T* second;
 
   MSL_INLINE matrix_place(T* begin, ulong stride, ulong2 origin, bool transpose) {
-    const auto row = static_cast<ulong>(matrix_row(::msl::msl_rt_lane));
-    const auto column = static_cast<ulong>(matrix_column(::msl::msl_rt_lane));
+    const auto row = static_cast<ulong>(matrix_row(::msl::msl_rt_lane()));
+    const auto column = static_cast<ulong>(matrix_column(::msl::msl_rt_lane()));
     first = begin + (transpose ? (origin.y + column) * stride + origin.x + row
                                : (origin.y + row) * stride + origin.x + column);
     second = first + (transpose ? stride : 1);
@@ -123,14 +123,14 @@ MSL_UNCHECKED void store_pair(T* first, T* second, vec<T, 2> pair, ::msl::Site s
 
 template <class T>
 MSL_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& to, const T* from, ulong elements_per_row = 8,
-                               ulong2 origin = ulong2(0), bool transpose = false, ::msl::Site site = MSL_HERE) {
+                               ulong2 origin = ulong2(0), bool transpose = false, ::msl::Caller site = ::msl::Caller::current()) {
   const detail::matrix_place<const T> at(from, elements_per_row, origin, transpose);
   to.elements = detail::load_pair(at.first, at.second, site);
 }
 
 template <class T>
 MSL_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8>& from, T* to, ulong elements_per_row = 8,
-                                ulong2 origin = ulong2(0), bool transpose = false, ::msl::Site site = MSL_HERE) {
+                                ulong2 origin = ulong2(0), bool transpose = false, ::msl::Caller site = ::msl::Caller::current()) {
   const detail::matrix_place<T> at(to, elements_per_row, origin, transpose);
   detail::store_pair(at.first, at.second, from.elements, site);
 }
@@ -138,13 +138,13 @@ MSL_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8>& from, T* to, ul
 template <class D, class A, class B, class C>
 MSL_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d, const simdgroup_matrix<A, 8, 8>& a,
                                               const simdgroup_matrix<B, 8, 8>& b, const simdgroup_matrix<C, 8, 8>& c,
-                                              ::msl::Site site = MSL_HERE) {
+                                              ::msl::Caller site = ::msl::Caller::current()) {
   d.elements = detail::multiply_add<D>(a.elements, b.elements, c.elements, site);
 }
 
 template <class D, class A, class B>
 MSL_INLINE void simdgroup_multiply(simdgroup_matrix<D, 8, 8>& d, const simdgroup_matrix<A, 8, 8>& a,
-                                   const simdgroup_matrix<B, 8, 8>& b, ::msl::Site site = MSL_HERE) {
+                                   const simdgroup_matrix<B, 8, 8>& b, ::msl::Caller site = ::msl::Caller::current()) {
   d.elements = detail::multiply_add<D>(a.elements, b.elements, vec<float, 2>(0.0f), site);
 }
 

@@ -13,10 +13,10 @@ MSL_INLINE constexpr mem_flags operator&(mem_flags a, mem_flags b) {
   return static_cast<mem_flags>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
 
-MSL_INLINE void threadgroup_barrier(mem_flags flags, ::msl::Site site = MSL_HERE) {
+MSL_INLINE void threadgroup_barrier(mem_flags flags, ::msl::Caller site = ::msl::Caller::current()) {
   ::msl::msl_rt_barrier(static_cast<unsigned>(flags), site);
 }
-MSL_INLINE void simdgroup_barrier(mem_flags flags, ::msl::Site site = MSL_HERE) {
+MSL_INLINE void simdgroup_barrier(mem_flags flags, ::msl::Caller site = ::msl::Caller::current()) {
   ::msl::msl_rt_simdgroup_barrier(static_cast<unsigned>(flags), site);
 }
 
