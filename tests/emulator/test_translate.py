@@ -115,6 +115,11 @@ def test_kernels_are_registered_with_their_arguments():
     assert 'MSL_REGISTER("k", k__msl_args, k)' in text
 
 
+def test_buffers_without_an_attribute_are_numbered():
+    text = cpp("kernel void k(device int* a, constant int& b [[buffer(0)]], device int* c) {}")
+    assert '{::msl::kBuffer, 1, "a"}, {::msl::kBuffer, 0, "b"}, {::msl::kBuffer, 2, "c"}' in text
+
+
 def test_template_kernels_are_registered_where_they_are_instantiated():
     text = cpp(
         "template <typename T, int N> kernel void k(device T* o [[buffer(0)]]) {}\n"
@@ -142,7 +147,7 @@ def test_every_line_stays_where_it_was():
         ("(" * 300 + ")" * 300, 1, "nested brackets"),
         ("kernel float k() {}", 1, "a kernel returns void"),
         ("kernel void k", 1, "expected `NAME("),
-        ("kernel void k(device float* o) {}", 1, "does not say where it comes from"),
+        ("kernel void k(uint i) {}", 1, "does not say where it comes from"),
         ("int a = 1 @ 2;", 1, "unexpected '@'"),
         ('int a = "b;', 1, "unexpected '\"'"),
         (KERNEL.format("\nthreadgroup float s[4] = {1};"), 2, "initialiser"),

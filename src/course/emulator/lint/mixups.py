@@ -60,9 +60,10 @@ def _called(
         return []
     found = []
     parameters = memory.names(function)
-    for (start, end), (first, last) in zip(
-        arguments(program, opening), arguments(program, function.params[0]), strict=False
-    ):
+    given, wanted = arguments(program, opening), arguments(program, function.params[0])
+    if len(given) != len(wanted):  # the compiler's business
+        return []
+    for (start, end), (first, last) in zip(given, wanted, strict=True):
         name = next((program.text(i) for i in range(first, last) if program.text(i) in parameters), "")
         parameter = parameters.get(name)
         if parameter is None or not {"*", "&", "["} & {program.text(i) for i in range(first, last)}:

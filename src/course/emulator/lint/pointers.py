@@ -35,7 +35,7 @@ def _pointee(unit: Unit, index: int, types: frozenset[str]) -> tuple[int, bool]:
         end -= 1
     if program.text(end) == "*" and program.text(index) != "&&":  # a pointer to a pointer
         start, _ = _pointee(unit, end, types)
-        return start, spaced
+        return start, spaced or program.text(index) == "&"  # a reference to a pointer needs no space of its own
     start = type_start(program, end, types)
     if start < 0:
         return -1, spaced

@@ -26,10 +26,16 @@ BUILTIN = (
     | _MATRICES
 )
 
+_BEFORE_NAME = BUILTIN | {"&", "*"}
+
 
 def type_names(program: Program) -> frozenset[str]:
-    """The built-in types and the source's own: structs, enums, aliases, type parameters of templates."""
-    found = set(BUILTIN)
+    """The built-in types and the source's own: structs, enums, aliases, type parameters of templates.
+
+    A name that is a type in one template and a variable elsewhere is left out: what `T * n` means is then unclear.
+    """
+    found: set[str] = set()
+    variables: set[str] = set()
     for index, token in enumerate(program.code):
         following = program.text(index + 1)
         if token.text in ("struct", "class", "union", "enum", "typename") and program.kind(index + 1) == "name":
@@ -38,11 +44,20 @@ def type_names(program: Program) -> frozenset[str]:
         elif token.text == "using" and program.text(index + 2) == "=":
             found.add(following)
         elif token.text == "typedef":
-            end = index
-            while end < len(program) and program.text(end) != ";":
-                end += 1
-            found.add(program.text(end - 1))
-    return frozenset(found)
+            found.add(_typedef_name(program, index))
+        elif following in ("=", ";", ",", ")", "[") and program.text(index - 1) in _BEFORE_NAME:
+            variables.add(token.text)
+    return BUILTIN | (found - variables)
+
+
+def _typedef_name(program: Program, index: int) -> str:
+    end = index
+    while end < len(program) and program.text(end) != ";":
+        end += 1
+    end -= 1
+    while program.text(end) == "]":
+        end = program.partner[end] - 1
+    return program.text(end)
 
 
 def type_start(program: Program, end: int, types: frozenset[str]) -> int:

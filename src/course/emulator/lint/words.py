@@ -14,7 +14,6 @@ _FORBIDDEN = {
     "virtual": "Metal has no virtual functions: use a template",
     "dynamic_cast": "Metal has no dynamic_cast: use a template",
     "typeid": "Metal has no typeid: use is_same",
-    "noexcept": "Metal has no noexcept: delete the word",
     "thread_local": "Metal has no thread_local: local variables are each thread's own",
     "register": "Metal has no register: delete the word",
     "extern": "Metal kernels have no external variables or C functions: delete it",
@@ -76,19 +75,23 @@ def check(unit: Unit) -> list[Problem]:
 def _fault(unit: Unit, index: int) -> str | None:
     program = unit.program
     word = program.text(index)
-    if program.kind(index) == "string":
+    if program.kind(index) == "string" and not _in_static_assert(unit, index):
         return f"the string {word}: Metal has no strings outside attributes, write numbers to an output buffer"
     if word == "<=>":
         return "`<=>`: Metal has no C++20: compare with < and =="
     if word == "[" and program.text(index - 1) in _BEFORE_LAMBDA and program.text(program.partner[index] + 1) in "({":
-        return "a lambda: Macs before Metal 3.2 refuse it, write a function"
+        return "a lambda: it needs a newer Metal than all Macs have, write a function"
     if program.kind(index) != "name" or program.text(index - 1) in (".", "->"):
         return None
     called = program.text(index + 1) == "("
     if word in _LIBC_FLOAT and called:
         return f"`{word}`: Metal calls it `{_LIBC_FLOAT[word]}`"
-    if word.startswith(("__builtin_", "__sync_", "__atomic_", "__tsan", "__ubsan", "msl_", "MSL_")):
+    if word.startswith(("__sync_", "__atomic_", "__tsan", "__ubsan", "msl_", "MSL_")):
         return f"`{word}` belongs to the C++ compiler: use a function of the Metal library"
     if word == "std" and program.text(index + 1) != "::":
         return None
     return f"`{word}`: {_FORBIDDEN[word]}" if word in _FORBIDDEN else None
+
+
+def _in_static_assert(unit: Unit, index: int) -> bool:
+    return unit.program.text(unit.scopes.head(index)) == "static_assert"

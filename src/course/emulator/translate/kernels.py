@@ -112,19 +112,40 @@ class Kernels:
 
     def _table(self, kernel: Kernel) -> str:
         """The runtime's description of the parameters, in order."""
-        rows = [self._row(kernel, a, b) for a, b in self._program.split(kernel.params[0] + 1, kernel.params[1])]
+        params = self._program.split(kernel.params[0] + 1, kernel.params[1])
+        sources = [self._source(a, b) for a, b in params]
+        taken = set(sources)
+        for place, (start, end) in enumerate(params):
+            if sources[place] is None and self._is_memory(start, end):  # Metal numbers these itself
+                sources[place] = next(free for free in map(_buffer, range(len(params))) if free not in taken)
+                taken.add(sources[place])
+        rows = [self._row(kernel, a, b, source) for (a, b), source in zip(params, sources, strict=True)]
         body = ", ".join(rows) or '{::msl::kUnknown, -1, ""}'
         return f"static const ::msl::ArgDesc {kernel.name}__msl_args[] = {{{body}}}; "
 
-    def _row(self, kernel: Kernel, start: int, end: int) -> str:
+    def _source(self, start: int, end: int) -> str | None:
+        """The runtime's words for where a parameter comes from; None where it carries no attribute."""
+        for group in self._attributes.within(start, end):
+            for attribute, value in group.items:
+                if attribute in ARGUMENTS:
+                    return f"::msl::{ARGUMENTS[attribute]}, {value or -1}"
+        return None
+
+    def _is_memory(self, start: int, end: int) -> bool:
+        """Whether the parameter is a pointer or reference to device or constant memory."""
+        words = {self._program.text(i) for i in range(start, end) if i not in self._attributes.inside}
+        return bool(words & {"*", "&", "["}) and bool(words & {"device", "constant"})
+
+    def _row(self, kernel: Kernel, start: int, end: int, source: str | None) -> str:
         inside = self._attributes.inside
         names = [i for i in range(start, end) if self._program.kind(i) == "name" and i not in inside]
         plain = [self._program.text(i) for i in names if self._program.text(i) not in SPACES | QUALIFIERS]
         name = plain[-1] if plain else ""
-        for group in self._attributes.within(start, end):
-            for attribute, value in group.items:
-                if attribute in ARGUMENTS:
-                    return f'{{::msl::{ARGUMENTS[attribute]}, {value or -1}, "{name}"}}'
-        text = f"parameter `{name}` of `{kernel.name}` does not say where it comes from: add [[buffer(N)]] or the like"
-        self.problems.append(self._program.code[start].problem(text))
-        return f'{{::msl::kUnknown, -1, "{name}"}}'
+        if source is None:
+            text = f"parameter `{name}` of `{kernel.name}` does not say where it comes from: add a thread attribute"
+            self.problems.append(self._program.code[start].problem(text))
+        return f'{{{source or "::msl::kUnknown, -1"}, "{name}"}}'
+
+
+def _buffer(index: int) -> str:
+    return f"::msl::kBuffer, {index}"
