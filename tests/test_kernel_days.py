@@ -8,6 +8,7 @@ import pytest
 import small_extension
 from small_extension import KernelCourse
 
+from course import cli
 from course import curriculum as registry
 from course.alternatives import changed, problem_of, run_alternative
 from course.alternatives import verdict as alternative_verdict
@@ -126,6 +127,7 @@ def test_one_task_done_leaves_the_other_to_do(course: KernelCourse, curriculum: 
     shutil.copy(course.sources / "src/twice.cpp", tmp_path / "extensions/src/twice.cpp")
     report = grade(tmp_path / "tiny_llm", [curriculum.day(1, 1).tests], *course.options)
     assert kinds(report) == ["blocked", "blocked", "todo"]
+    assert "  write  src/extensions/src/bindings.cpp\n" in report.output
     report = grade(tmp_path / "tiny_llm", [curriculum.day(1, 2).tests], *course.options)
     assert kinds(report) == ["todo"]
 
@@ -161,3 +163,23 @@ def test_alternatives_replace_regions_or_whole_files(course: KernelCourse, curri
 
 def test_automatic_mutants_leave_extensions_alone(course: KernelCourse, curriculum: Curriculum):
     assert changes_of(curriculum.day(1, 1), course.reference) == []
+
+
+def test_the_command_builds_says_so_and_tells_mistakes(
+    course: KernelCourse, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path
+):
+    shutil.copytree(course.sources, tmp_path / "extensions_ref")
+    shutil.copytree(course.reference, tmp_path / "tiny_llm_ref")
+    monkeypatch.setattr("course.paths.SRC", tmp_path)
+    monkeypatch.setattr("course.paths.ROOT", tmp_path)
+    command = ["build-ext", "--solution", "tiny_llm_ref"]
+    assert cli.main(command) == 0
+    assert "building extensions_ref" in capsys.readouterr().out
+    assert cli.main(command) == 0
+    assert capsys.readouterr().out.endswith(": up to date\n")
+    (tmp_path / "extensions_ref/src/twice.cpp").write_text("int x\n")
+    assert cli.main(command) == 2
+    assert "does not build:\nsrc/twice.cpp:1: expected" in capsys.readouterr().err
+    (tmp_path / "extensions_ref/CMakeLists.txt").unlink()
+    assert cli.main(command) == 2
+    assert "holds no CMakeLists.txt" in capsys.readouterr().err
