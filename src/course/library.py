@@ -10,6 +10,7 @@ from course.failure import Failure
 from course.paths import EXTENSION, SRC, extension_folder, source_file
 from course.stub import find_stubs
 
+_NAMES = {"library": "the C++ kernels", "emulator": "the kernel emulator"}
 _EMULATOR = SRC / "course" / "emulator"
 
 
@@ -26,7 +27,7 @@ def build(parts: Iterable[str], package: Path, say: Callable[[str], None]) -> di
     for part in parts:
         try:
             if is_stale(*places[part]):
-                say(f"building the C++ sources in {places[part][0].name} ...")
+                say(f"building {_NAMES[part]} (the first time takes up to a minute)")
                 ensure_built(*places[part])
         except CourseError as error:
             problems[part] = str(error)
