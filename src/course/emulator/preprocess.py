@@ -13,16 +13,17 @@ _FLAGS = ("-E", "-x", "c++", "-std=gnu++20", "-nostdinc", "-undef", "-D__METAL__
 _MESSAGE = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
-def preprocess(source: str, compiler: str) -> str:
+def preprocess(source: str, compiler: str, *folders: Path) -> str:
     """The source with its macros expanded and comments gone; line markers tell where each line came from.
 
-    Raises KernelError with file and line for an unknown header, an open comment or `#if`, and for `#error`, whose
-    text it carries.
+    folders: of further headers, after the Metal ones. Raises KernelError with file and line for an unknown header, an
+    open comment or `#if`, and for `#error`, whose text it carries.
     """
     bad = next((i for i, letter in enumerate(source) if _is_odd(letter)), -1)
     if bad >= 0:
         raise KernelError.of([Problem(*_place(source, bad), f"cannot read {source[bad]!r}: delete that character")])
-    command = [compiler, *_FLAGS, "-I", str(STUBS), "-"]
+    places = [word for folder in (STUBS, *folders) for word in ("-I", str(folder))]
+    command = [compiler, *_FLAGS, *places, "-"]
     result = run(command, TIMEOUT, stdin=source)
     if result.status == 0:
         return result.stdout
@@ -51,7 +52,8 @@ def _place(source: str, index: int) -> tuple[str, int]:
 
 
 def _words(text: str) -> str:
-    missing = re.match(r"(\S+): No such file or directory", text)
+    missing = re.match(r"(\S+): No such file or directory|'(\S+)' file not found", text)
     if missing:
-        return f"no header {missing[1]}: a kernel may include <metal_stdlib> and the other Metal headers only"
+        header = missing[1] or missing[2]
+        return f"no header {header}: a kernel may include <metal_stdlib> and the other Metal headers only"
     return text.removeprefix("#error ")
