@@ -104,12 +104,14 @@ void append_packed(std::vector<mx::array>& inputs, const PackedArrays& w) {
 
 PackedWeights packed_weights(const std::vector<mx::array>& inputs, size_t first, int group_size) {
   const mx::array &words = inputs[first], &scales = inputs[first + 1], &biases = inputs[first + 2];
+  const int64_t columns = words.shape(1) * int64_t{8};
   return {words.data<uint32_t>(),
           {scales.data<void>(), dtype_of(scales)},
           {biases.data<void>(), dtype_of(biases)},
           words.shape(0),
-          words.shape(1) * int64_t{8},
-          group_size};
+          columns,
+          group_size,
+          columns / group_size};
 }
 
 std::string to_string(const mx::Shape& shape) {

@@ -6,7 +6,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -51,6 +55,26 @@ static void parallel_failure(int64_t n, int64_t grain, int64_t bad) {
   });
 }
 
+// How many threads were in the body of one parallel_for at the same time, where each waits up to `seconds` for the
+// others of the pool.
+static int parallel_meeting(int64_t n, double seconds) {
+  const int expected = ThreadPool::shared().threads();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::mutex mutex;
+  std::set<std::thread::id> present;
+  parallel_for(n, 1, [&](int64_t, int64_t) {
+    const auto met = [&] {
+      const std::lock_guard lock(mutex);
+      present.insert(std::this_thread::get_id());
+      return static_cast<int>(present.size()) >= expected;
+    };
+    while (!met() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+  });
+  return static_cast<int>(present.size());
+}
+
 NB_MODULE(_ext, m) {
   m.doc() = "C++ kernels as operations of MLX";
   nb::module_::import_("mlx.core");  // registers the type of mx.array
@@ -67,6 +91,9 @@ NB_MODULE(_ext, m) {
         nb::call_guard<nb::gil_scoped_release>(), "How often parallel_for visits each of n indices");
   m.def("parallel_failure", &parallel_failure, "n"_a, "grain"_a, "bad"_a, nb::call_guard<nb::gil_scoped_release>(),
         "Runs parallel_for with a body that throws at index `bad`");
+
+  m.def("parallel_meeting", &parallel_meeting, "n"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "How many threads one parallel_for over n pieces brings together, waiting for them up to `seconds`");
 
   using Packed = std::tuple<mx::array, mx::array, mx::array>;
   const auto packed = [](const Packed& w) {

@@ -49,10 +49,7 @@ struct PackedWeights {
   int64_t rows;
   int64_t columns;
   int group;
-
-  int64_t groups() const {
-    return columns / group;
-  }
+  int64_t groups;  // of a row: columns / group
 
   const uint32_t* row(int64_t r) const {
     return words + r * (columns / 8);

@@ -13,6 +13,7 @@ namespace {
 
 // Up to so many tokens, unpacking the weights for each costs less than turning them for the blocked kernel.
 constexpr int64_t kMostVectorTokens = 4;
+constexpr int64_t kPiecesPerThread = 8;
 constexpr int64_t kBlock = 32;  // rows: a panel of the blocked kernel on AVX-512, and a multiple of it elsewhere
 
 using Loop = std::function<void(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t)>& body)>;
@@ -48,8 +49,13 @@ void multiply_vector(int64_t tokens, const ReadRow& read, std::span<const Produc
     read(m, row.data());
     x.set_row(m, row.data());
   }
-  // A piece of 32 KiB of weights takes about 2 microseconds, twenty times what handing it out costs.
-  const int64_t grain = std::max<int64_t>(1, (1 << 16) / (kBlock * w.columns));
+  // Few enough pieces that each is a long stretch of memory, and enough that no thread waits long for the last.
+  int64_t rows = 0;
+  for (const Product& product : products) {
+    rows += product.w.rows;
+  }
+  const int64_t pieces = kPiecesPerThread * ThreadPool::shared().threads();
+  const int64_t grain = std::max<int64_t>(1, rows / (kBlock * pieces));
   for_rows(products, grain, loop, [&](const Product& product, int64_t begin, int64_t end) {
     qmv_rows(x, product.w, begin, end, product.y, product.stride);
   });

@@ -1,6 +1,7 @@
 #include "qmm.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace tiny_llm {
 
@@ -15,9 +16,9 @@ static void unpack_panel(const PackedWeights& w, int64_t row, int64_t rows, Pane
   for (int64_t i = 0; i < kRows; ++i) {
     const int64_t source = std::min(i, rows - 1);
     first_word[i] = static_cast<uint32_t>(source * row_words);
-    for (int64_t g = 0; g < w.groups(); ++g) {
-      panel.scales[g * kRows + i] = w.scales.at((row + source) * w.groups() + g);
-      panel.biases[g * kRows + i] = w.biases.at((row + source) * w.groups() + g);
+    for (int64_t g = 0; g < w.groups; ++g) {
+      panel.scales[g * kRows + i] = w.scales.at((row + source) * w.groups + g);
+      panel.biases[g * kRows + i] = w.biases.at((row + source) * w.groups + g);
     }
   }
   const simd::Words rows_0 = simd::load_words(first_word), rows_1 = simd::load_words(first_word + simd::kLanes);
@@ -73,7 +74,7 @@ template <int Tile, class Element>
 static void panel_tile(const TiledActivations<Element>& x, int64_t t, const Panel<Element>& panel,
                        const PackedWeights& w, int64_t rows, float* y, int64_t stride) {
   simd::Float total[Tile][2] = {};
-  multiply_tile<Tile>(x.data(t), x.sums(t), panel, w.groups(), w.group, total);
+  multiply_tile<Tile>(x.data(t), x.sums(t), panel, w.groups, w.group, total);
   const int64_t tokens = std::min<int64_t>(Tile, x.tokens() - t * Tile);
   for (int64_t m = 0; m < tokens; ++m) {
     float* to = y + (t * Tile + m) * stride;

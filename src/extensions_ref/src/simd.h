@@ -87,7 +87,13 @@ inline Vector load_bits(const T* from, int count) {
 }
 
 inline Float widen(Halfwords bf16) {
+#if TINY_LLM_AVX512
+  return (Float)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)bf16), 16);
+#elif TINY_LLM_AVX2
+  return (Float)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)bf16), 16);
+#else
   return (Float)(__builtin_convertvector(bf16, Words) << 16);
+#endif
 }
 
 inline Float widen_half(Halfwords half) {
