@@ -3,7 +3,8 @@
 C++ kernels: ours on packed weights and MLX's operator on the same weights unpacked in float32 (on Linux its products
 run on OpenBLAS), in turns, on all cores. Works run through copies of their matrices that no cache holds together, as
 the layers of a model do. "of the limit" is the least time that the roofline allows for ours, divided by its time.
-Metal kernels: no times, since the emulator's say nothing about a GPU, but the bytes they move against the least.
+Metal kernels: no times, since the emulator's say nothing about a GPU, but the bytes that their threads ask for (a GPU's
+caches serve part of them) against the least.
 """
 
 import argparse
@@ -155,10 +156,8 @@ def _metal(args: argparse.Namespace) -> dict[str, dict[str, float] | str]:
 def _metal_line(name: str, found: dict[str, float] | str) -> str:
     if isinstance(found, str):
         return f"{name:20} still to be written: {found}"
-    return (
-        f"{name:20} moves {found['moved'] / 1e3:.4g} kB of device memory, {found['moved'] / found['least']:.3g} times "
-        f"the least; {found['bank_conflicts']} bank conflicts"
-    )
+    moved, times = f"{found['moved'] / 1e3:.4g} kB", f"{found['moved'] / found['least']:.3g} times the least"
+    return f"{name:20} asks for {moved} of device memory, {times}; {found['bank_conflicts']} bank conflicts"
 
 
 def _instructions() -> str:

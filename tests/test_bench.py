@@ -112,8 +112,9 @@ def test_ladder_bench_climbs_every_step(extension, model, tmp_path):
     assert ways == [("python", "none"), *((ops, "dense") for ops in ("python", "packed", "cpu", "fused", "flash"))]
     plain, cached, packed, *_ = (step["bytes_per_token"] for step in report["steps"])
     s = PACKABLE
-    assert cached - plain == 8 * 2 * s.layers * s.kv_heads * s.head_dim * 4
-    assert 6.4 < plain / packed < 7.2  # 4 bytes a weight, and half a byte with 4 for each group of 64
+    keys_and_values = 8 * 2 * s.layers * s.kv_heads * s.head_dim * 4
+    assert cached - plain == keys_and_values
+    assert plain / (packed - keys_and_values) == pytest.approx(4 / (4 / 8 + 4 / 64))
     for step in report["steps"]:
         assert_spread(step["tokens_per_s"])
         assert step["limit"] == pytest.approx(report["bandwidth"] / step["bytes_per_token"])

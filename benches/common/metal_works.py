@@ -1,6 +1,6 @@
 """Small works for Metal kernels whose traffic is counted: what they read and write against what they must.
 
-Time on the emulator says nothing about a GPU; how many bytes a kernel moves does not depend on where it runs.
+Time on the emulator says nothing about a GPU; which bytes a kernel asks for does not depend on where it runs.
 """
 
 from collections.abc import Callable
