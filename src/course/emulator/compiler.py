@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shlex
 import shutil
 from functools import cache
 from pathlib import Path
@@ -27,7 +28,8 @@ _CONTEXT = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)?\s+required fr
 @cache
 def compiler() -> str:
     """The compiler to use: $CXX, else g++, else clang++. Raises KernelError where there is none."""
-    wanted = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "clang++", "c++"]
+    words = [word for word in shlex.split(os.environ.get("CXX", "")) if Path(word).name not in ("ccache", "sccache")]
+    wanted = words[:1] or ["g++", "clang++", "c++"]
     for name in wanted:
         path = shutil.which(name)
         if path:

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -19,6 +20,16 @@ CHECKED_SECONDS = 8.0  # of CPU time for one checked launch, which should take l
 Scalar = bool | int | float
 Grid = tuple[int, int, int]
 _LINE = re.compile(r'^\s*#line \d+ "(.*)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a launch is, and its outputs."""
+
+    shapes: list[tuple[int, ...]]
+    dtypes: list[mx.Dtype]
+    grid: Grid
+    threadgroup: Grid
 
 
 class EmulatedKernel:
@@ -56,34 +67,39 @@ class EmulatedKernel:
         written = signature(self._text, arrays, output_dtypes, template or ())
         if verbose:
             print(f"Generated source code for `{self._text.name}`:\n```\n{written.source}\n```")
+        sizes = Sizes([tuple(shape) for shape in output_shapes], list(output_dtypes), tuple(grid), tuple(threadgroup))
+        return self._launch(arrays, written, sizes, init_value, stream)
+
+    def _launch(
+        self,
+        inputs: list[mx.array],
+        written: Signature,
+        sizes: Sizes,
+        init_value: float | None,
+        stream: mx.Stream | mx.Device | None,
+    ) -> list[mx.array]:
         session = current()
         library = self._library(written.source, session is not None and session.checked)
-        shapes = [tuple(shape) for shape in output_shapes]
         return launch(
             library,
             written.function,
-            inputs=arrays,
+            inputs=inputs,
             bindings=list(written.bindings),
-            output_shapes=shapes,
-            output_dtypes=list(output_dtypes),
+            output_shapes=sizes.shapes,
+            output_dtypes=sizes.dtypes,
             init_value=init_value,
-            grid=tuple(grid),
-            threadgroup=tuple(threadgroup),
+            grid=sizes.grid,
+            threadgroup=sizes.threadgroup,
             ensure_row_contiguous=self._ensure_row_contiguous,
             limits=Limits(seconds=CHECKED_SECONDS) if library.checked else None,
             trace=session.trace if session else None,
             raise_on_fatal=session is None,
-            tag=self._note(session, library, written, arrays, list(zip(shapes, output_dtypes, strict=True))),
+            tag=self._note(session, library, written, inputs, sizes),
             stream=stream or mx.cpu,
         )
 
     def _note(
-        self,
-        session: Session | None,
-        library: Library,
-        written: Signature,
-        inputs: list[mx.array],
-        outputs: list[tuple[tuple[int, ...], mx.Dtype]],
+        self, session: Session | None, library: Library, written: Signature, inputs: list[mx.array], sizes: Sizes
     ) -> int:
         """Tell the session of a launch; its tag, 0 without a session."""
         if session is None:
@@ -92,8 +108,8 @@ class EmulatedKernel:
         buffers = []
         for kind, index in written.bindings:
             if kind == "output":
-                shape, dtype = outputs[index]
-                buffers.append(Buffer(self._text.outputs[index], prod(shape) * dtype.size, dtype.size))
+                size = sizes.dtypes[index].size
+                buffers.append(Buffer(self._text.outputs[index], prod(sizes.shapes[index]) * size, size))
             elif kind in ("input", "constant"):
                 buffers.append(Buffer(self._text.inputs[index], inputs[index].nbytes, inputs[index].itemsize))
             else:  # shape, strides or ndim
