@@ -2,6 +2,7 @@
 
 import inspect
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ TIMEOUTS = pytest.StashKey[Counter[Task]]()
 UNBUILT = pytest.StashKey[dict[str, str]]()  # what could not be built, and why
 MOST_TIMEOUTS = 2  # of a task: an endless loop would else cost the time limit of every case, minutes in all
 _MOST_OUTPUT = 10_000
+_COMPILING = 20.0  # s: more time for an `observe` that may compile a Metal kernel on a busy machine
 
 
 class CaseItem(pytest.Item):
@@ -41,10 +43,12 @@ class CaseItem(pytest.Item):
             raise Stopped(without_library(self.task, package, self.config.stash[UNBUILT][min(missing)]))
         observer = self._observer()
         observer.begin()
+        compiles = _COMPILING if "emulator" in self.built_parts else 0.0
+        case = replace(self.case, timeout=self.case.timeout + compiles)
 
         def observe(inputs: object) -> object:
             try:
-                return observer.observe(self.case, inputs, forbidden)
+                return observer.observe(case, inputs, forbidden)
             except Stopped as stop:
                 self.config.stash[TIMEOUTS][self.task] += stop.failure.kind == "timeout"
                 raise

@@ -53,7 +53,7 @@ def rms_norm(x: mx.array, weight: mx.array, eps: float, threads: int = 256) -> m
     length = x.shape[-1]
     # ANCHOR: rms_norm_launch
     return _RMS_NORM(
-        inputs=[x, weight, float(eps), length],
+        inputs=[_in_device_memory(x), _in_device_memory(weight), float(eps), length],
         template=[("T", x.dtype)],
         grid=(threads, x.size // length, 1),
         threadgroup=(threads, 1, 1),
