@@ -62,6 +62,10 @@ class Ops:
     A step may be computed in another way by a subclass, as long as its result stays the same.
     """
 
+    def embedding(self, weight: mx.array) -> Embedding:
+        """The embedding made of `weight`: (V, E), the first thing a model of this table does with tokens."""
+        return Embedding(weight)
+
     def qkv(self, layer: "Qwen3Block", x: mx.array, offset: int) -> tuple[mx.array, mx.array, mx.array]:
         """Input norm, then `Qwen3Attention.qkv`. x: (B, L, E), the residual stream."""
         raise NotImplementedError("Week 1 Day 5 Task 3: Ops.qkv - see book/src/week1-05-model.md#task-3")
@@ -121,7 +125,7 @@ class Qwen3:
     def __init__(self, config: ModelConfig, weights: dict[str, mx.array], ops: Ops | None = None):
         self.config = config
         self.ops = ops or Ops()
-        self.embedding = Embedding(weights["model.embed_tokens.weight"])
+        self.embedding = self.ops.embedding(weights["model.embed_tokens.weight"])
         self.norm = RMSNorm(weights["model.norm.weight"], config.rms_norm_eps)
         self.lm_head = None if config.tie_word_embeddings else weights["lm_head.weight"]
         rope = RoPE(config.head_dim, config.max_position_embeddings, config.rope_theta)
@@ -130,12 +134,19 @@ class Qwen3:
         ]
 
     def __call__(self, tokens: mx.array, cache: list[LayerCache] | None = None) -> mx.array:
-        """Score the next token after each of `tokens`.
+        """Score the next token after each of `tokens`: the head on `hidden`.
 
         tokens: (B, L) integers. cache: one entry per layer, or None to start at position 0 and keep nothing.
         Returns logits (B, L, V) in the dtype of the weights.
         """
         raise NotImplementedError("Week 1 Day 5 Task 3: Qwen3.__call__ - see book/src/week1-05-model.md#task-3")
+
+    def hidden(self, tokens: mx.array, cache: list[LayerCache] | None = None) -> mx.array:
+        """The residual stream after the last block, which the head would score. Arguments as for a call.
+
+        Returns (B, L, E) in the dtype of the weights.
+        """
+        raise NotImplementedError("Week 1 Day 5 Task 3: Qwen3.hidden - see book/src/week1-05-model.md#task-3")
 
 
 def layer_weights(weights: dict[str, mx.array], layer: int) -> dict[str, mx.array]:

@@ -1,0 +1,142 @@
+// The Python module: which functions there are, and how their arguments are called.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "attention.h"
+#include "ceilings.h"
+#include "fused.h"
+#include "fused_qkv.h"
+#include "quantized_matmul.h"
+#include "threads.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace tiny_llm;
+
+// How often parallel_for called its body for each index, run `depth` times inside itself: for the tests of Day 4.
+static std::vector<int> parallel_visits(int64_t n, int64_t grain, int depth) {
+  std::vector<std::atomic<int>> visits(n);
+  const std::function<void(int)> run = [&](int level) {
+    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+      if (begin < 0 || end > n || begin >= end || end - begin > grain) {
+        throw std::out_of_range("piece [" + std::to_string(begin) + ", " + std::to_string(end) + ") of n " +
+                                std::to_string(n) + " with grain " + std::to_string(grain));
+      }
+      for (int64_t i = begin; i < end; ++i) {
+        visits[i].fetch_add(1);
+      }
+      if (level > 1 && begin == 0) {
+        run(level - 1);
+      }
+    });
+  };
+  run(depth);
+  return {visits.begin(), visits.end()};
+}
+
+// Throws std::runtime_error("index BAD") inside the piece that holds index `bad`.
+static void parallel_failure(int64_t n, int64_t grain, int64_t bad) {
+  parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+    if (begin <= bad && bad < end) {
+      throw std::runtime_error("index " + std::to_string(bad));
+    }
+  });
+}
+
+// How many threads were in the body of one parallel_for at the same time, where each waits up to `seconds` for the
+// others of the pool.
+static int parallel_meeting(int64_t n, double seconds) {
+  const int expected = ThreadPool::shared().threads();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::mutex mutex;
+  std::set<std::thread::id> present;
+  parallel_for(n, 1, [&](int64_t, int64_t) {
+    const auto met = [&] {
+      const std::lock_guard lock(mutex);
+      present.insert(std::this_thread::get_id());
+      return static_cast<int>(present.size()) >= expected;
+    };
+    while (!met() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+  });
+  return static_cast<int>(present.size());
+}
+
+NB_MODULE(_ext, m) {
+  m.doc() = "C++ kernels as operations of MLX";
+  nb::module_::import_("mlx.core");  // registers the type of mx.array
+
+  m.def("identity", [](const mx::array& x) { return x; }, "x"_a,
+        "x itself: shows that MLX's arrays cross into this library");
+  m.def("instruction_set", &instruction_set, "The instructions that the kernels were built for");
+  m.def("threads", [] { return tiny_llm::ThreadPool::shared().threads(); }, "Threads of the pool, the caller's included");
+  m.def("read_bandwidth", &read_bandwidth, "megabytes"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "Bytes per second that so many threads read from memory");
+  m.def("peak_flops", &peak_flops, "threads"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "Float32 operations per second of vector multiply-adds");
+  m.def("parallel_visits", &parallel_visits, "n"_a, "grain"_a, "depth"_a = 1,
+        nb::call_guard<nb::gil_scoped_release>(), "How often parallel_for visits each of n indices");
+  m.def("parallel_failure", &parallel_failure, "n"_a, "grain"_a, "bad"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "Runs parallel_for with a body that throws at index `bad`");
+
+  m.def("parallel_meeting", &parallel_meeting, "n"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "How many threads one parallel_for over n pieces brings together, waiting for them up to `seconds`");
+
+  using Packed = std::tuple<mx::array, mx::array, mx::array>;
+  const auto packed = [](const Packed& w) {
+    return PackedArrays{std::get<0>(w), std::get<1>(w), std::get<2>(w)};
+  };
+  m.def(
+      "quantized_matmul",
+      [packed](const mx::array& x, const Packed& w, int group_size, const std::string& kernel) {
+        return quantized_matmul(x, packed(w), group_size, kernel);
+      },
+      "x"_a, "w"_a, "group_size"_a, "kernel"_a = "auto",
+      "x W^T with packed 4-bit W = (words, scales, biases): (..., I) x (O, I) -> (..., O)");
+  m.def(
+      "fused_qkv",
+      [packed](const mx::array& x, const mx::array& norm, const Packed& q, const Packed& k, const Packed& v,
+               const mx::array& q_norm, const mx::array& k_norm, const mx::array& cos, const mx::array& sin,
+               int group_size, float eps, float head_eps, int offset, bool traditional) {
+        return fused_qkv(x, norm, packed(q), packed(k), packed(v), q_norm, k_norm, cos, sin,
+                         {group_size, eps, head_eps, offset, traditional});
+      },
+      "x"_a, "norm"_a, "q"_a, "k"_a, "v"_a, "q_norm"_a, "k_norm"_a, "cos"_a, "sin"_a, "group_size"_a, "eps"_a,
+      "head_eps"_a, "offset"_a, "traditional"_a,
+      "Norm, projections, head norms and rope: (B, L, E) -> q (B, H, L, D), k and v (B, H_kv, L, D)");
+  m.def(
+      "fused_output",
+      [packed](const mx::array& x, const mx::array& attended, const Packed& w, int group_size) {
+        return fused_output(x, attended, packed(w), group_size);
+      },
+      "x"_a, "attended"_a, "w"_a, "group_size"_a, "x + W (joined heads): (B, L, E), (B, H, L, D) -> (B, L, E)");
+  m.def(
+      "fused_mlp",
+      [packed](const mx::array& x, const mx::array& norm, const Packed& gate, const Packed& up, const Packed& down,
+               int group_size, float eps) {
+        return fused_mlp(x, norm, packed(gate), packed(up), packed(down), group_size, eps);
+      },
+      "x"_a, "norm"_a, "gate"_a, "up"_a, "down"_a, "group_size"_a, "eps"_a,
+      "x + W_down (silu(W_gate n) * W_up n), n = normalised x: (B, L, E) -> (B, L, E)");
+  m.def(
+      "fused_head",
+      [packed](const mx::array& x, const mx::array& norm, const Packed& w, int group_size, float eps) {
+        return fused_head(x, norm, packed(w), group_size, eps);
+      },
+      "x"_a, "norm"_a, "w"_a, "group_size"_a, "eps"_a, "W times normalised x: (B, L, E) -> (B, L, V)");
+  m.def("flash_attention", &flash_attention, "q"_a, "k"_a, "v"_a, "scale"_a,
+        "Causal attention: (B, H, L, D), twice (B, H_kv, S, D) -> (B, H, L, D)");
+}
