@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -56,9 +57,12 @@ def _compile(source: str, target: Path, checked: bool, own: frozenset[str]) -> N
         raise KernelError.of(problems)
     text = translate(unit)
     with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as scratch:
-        cpp, built = Path(scratch, "kernel.cpp"), Path(scratch, "kernel.so")
+        cpp, built = Path(scratch, "kernel.cpp"), Path(scratch, target.name)
         cpp.write_text(text, encoding="utf-8")
         compiler.compile_to(built, cpp, checked, own)
+        lines = built.with_name(f"{target.name}.dSYM")  # on a Mac
+        if lines.exists() and not target.with_name(lines.name).exists():
+            lines.replace(target.with_name(lines.name))
         built.replace(target)
 
 
@@ -86,3 +90,4 @@ def _prune(place: Path) -> None:
         kept = sorted(place.glob("*.so"), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in kept[KEEP:]:
             old.unlink(missing_ok=True)
+            shutil.rmtree(old.with_name(f"{old.name}.dSYM"), ignore_errors=True)

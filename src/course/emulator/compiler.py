@@ -87,9 +87,11 @@ def compile_to(output: Path, source: Path, checked: bool, own: frozenset[str]) -
         raise KernelError.of(problems(result.stderr, own))
     dynamic = ["-undefined", "dynamic_lookup"] if platform.system() == "Darwin" else []
     result = run([path, "-shared", *dynamic, "-o", str(output), str(built)], TIMEOUT)
-    built.unlink()
     if result.status:
         raise KernelError(f"cannot link the kernel: {result.stderr.strip()[-400:]}")
+    if platform.system() == "Darwin":  # where lines stay in the object file otherwise
+        run(["dsymutil", "-o", f"{output}.dSYM", str(output)], TIMEOUT)
+    built.unlink()
 
 
 def problems(messages: str, own: frozenset[str]) -> list[Problem]:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -43,23 +44,13 @@ def locate(library: Path, addresses: Iterable[int], own: frozenset[str]) -> dict
     A call that the compiler put inline is told at the caller's line in `own`.
     """
     wanted = sorted({address for address in addresses if address > 1})
-    if not wanted:
-        return {}
-    command = ["addr2line", "-a", "-i", "-e", str(library), *(hex(address - 1) for address in wanted)]
+    frames = _atos if sys.platform == "darwin" else _addr2line
     try:
-        output = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+        found = frames(library, wanted) if wanted else {}
     except (OSError, subprocess.SubprocessError):
         return {}
-    found: dict[int, Place] = {}
-    address = 0
-    for line in output.splitlines():
-        if line.startswith("0x"):
-            address = int(line, 16) + 1
-        elif address not in found:
-            place = _own_place(line, own)
-            if place:
-                found[address] = place
-    return found
+    places = {address: next(filter(None, (_own(frame, own) for frame in found[address])), None) for address in found}
+    return {address: place for address, place in places.items() if place}
 
 
 def own_file(path: str, own: frozenset[str]) -> str | None:
@@ -69,7 +60,35 @@ def own_file(path: str, own: frozenset[str]) -> str | None:
     return next((name for name in sorted(own) if path == name or path.endswith("/" + name)), None)
 
 
-def _own_place(line: str, own: frozenset[str]) -> Place | None:
-    match = re.match(r"(.*):(\d+)(?: \(discriminator \d+\))?$", line)
-    file = own_file(match[1], own) if match else None
-    return (file, int(match[2])) if match and file else None
+def _own(frame: Place, own: frozenset[str]) -> Place | None:
+    file = own_file(frame[0], own)
+    return (file, frame[1]) if file else None
+
+
+def _addr2line(library: Path, addresses: list[int]) -> dict[int, list[Place]]:
+    """For each address the places of its frames, innermost first."""
+    output = _output(["addr2line", "-a", "-i", "-e", str(library), *(hex(address - 1) for address in addresses)])
+    found: dict[int, list[Place]] = {}
+    frames: list[Place] = []
+    for line in output.splitlines():
+        place = re.match(r"(.*):(\d+)(?: \(discriminator \d+\))?$", line)
+        if line.startswith("0x"):
+            frames = found.setdefault(int(line, 16) + 1, [])
+        elif place:
+            frames.append((place[1], int(place[2])))
+    return found
+
+
+def _atos(library: Path, addresses: list[int]) -> dict[int, list[Place]]:
+    """The same on a Mac, whose tool tells the files' names without folders."""
+    found = {}
+    for address in addresses:
+        output = _output(["atos", "-i", "-o", str(library), "-l", "0x0", hex(address - 1)])
+        found[address] = [
+            (file, int(line)) for file, line in re.findall(r"\(([^()\n]+):(\d+)\)$", output, re.MULTILINE)
+        ]
+    return found
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
