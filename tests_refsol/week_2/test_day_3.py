@@ -13,6 +13,7 @@ from course.case import case, error_of
 from course.checkpoint_files import files_of, folder_of, packed, unpacked, wide
 from course.checkpoints import Shape, hf_config, random_weights
 from course.compare import close
+from course.packed_case import dense64, likely_dense, normal, packed_inputs, packed_of, random_words
 from course.paths import MODELS
 from course.qwen3_float64 import Qwen3Float64
 from course.qwen3_mistakes import MODEL_MISTAKES
@@ -20,15 +21,6 @@ from course.qwen3_mistakes import MODEL_MISTAKES
 FLOATS = [mx.float32, mx.float16, mx.bfloat16]
 ROUNDED = {mx.float32: 2e-6, mx.float16: 1.02 * 2**-11, mx.bfloat16: 1.02 * 2**-8}  # one rounding of the largest
 STEP = {mx.float32: 2e-5, mx.float16: 4e-3, mx.bfloat16: 2.5e-2}
-
-
-def normal(rng, shape, dtype=mx.float32, scale=1.0):
-    return mx.array((rng.standard_normal(shape) * scale).astype(np.float32)).astype(dtype)
-
-
-def random_words(rng, shape):
-    """Words of all kinds, the top bit set in half of them."""
-    return mx.array(rng.integers(0, 2**32, shape, dtype=np.uint32))
 
 
 def mlx_quantize(w, group_size, bits):
@@ -341,57 +333,6 @@ class QuantizeRefusesWhatDoesNotFit:
         w = inputs["w"]
         what = f"quantize of {w.dtype} {w.shape} with groups of {inputs['group_size']} and {inputs['bits']} bits"
         refused(got, what, inputs["names"])
-
-
-def packed_inputs(rng, shape, group_size=32, bits=4, scales=mx.float32):
-    """A packed matrix that nobody quantised: any words, scales and biases of both signs."""
-    groups = (*shape[:-1], shape[-1] // group_size)
-    signs = rng.choice([-1, 1], groups)
-    return {
-        "words": random_words(rng, (*shape[:-1], shape[-1] * bits // 32)),
-        "scales": mx.array((signs * rng.uniform(0.5, 1.5, groups)).astype(np.float32)).astype(scales),
-        "biases": normal(rng, groups, scales, 2**bits / 3),
-        "group_size": group_size,
-        "bits": bits,
-    }
-
-
-def packed_of(solution, inputs):
-    """The solution's PackedMatrix of the inputs."""
-    parts = (inputs[name] for name in ("words", "scales", "biases", "group_size", "bits"))
-    return solution.module("kernels.quantize").PackedMatrix(*parts)
-
-
-def dense64(inputs: dict, order: Callable = lambda levels, bits: levels) -> np.ndarray:
-    """The matrix in float64; `order` may disturb its levels."""
-    levels = order(levels_of(np.array(inputs["words"]), inputs["bits"]), inputs["bits"])
-    scales, biases = (wide(inputs[name]).repeat(inputs["group_size"], axis=-1) for name in ("scales", "biases"))
-    return levels * scales + biases
-
-
-def likely_dense(inputs: dict) -> dict[str, np.ndarray | Callable]:
-    """What well-known wrong ways to unpack give, by the mistake."""
-    levels = levels_of(np.array(inputs["words"]), inputs["bits"]).astype(np.float64)
-    scales, biases = (wide(inputs[name]) for name in ("scales", "biases"))
-    size, groups = inputs["group_size"], scales.shape[-1]
-    scale, bias = scales.repeat(size, axis=-1), biases.repeat(size, axis=-1)
-    dealt = np.tile(np.arange(groups), size)
-    halves = mx.array(levels).astype(mx.bfloat16)
-    halves = halves * mx.array(scale).astype(mx.bfloat16) + mx.array(bias).astype(mx.bfloat16)
-    return {
-        "the bias was subtracted": levels * scale - bias,
-        "the bias was left out": levels * scale,
-        "scale and bias changed places": levels * bias + scale,
-        "the bias was added before the scale": (levels + bias) * scale,
-        "groups were dealt out: a group is a run of neighbours": levels * scales[..., dealt] + biases[..., dealt],
-        "the first group's scale was used for the whole row": levels * scales[..., :1] + bias,
-        "the levels were taken as signed": np.where(
-            levels < 2 ** (inputs["bits"] - 1), levels, levels - 2 ** inputs["bits"]
-        )
-        * scale
-        + bias,
-        "the arithmetic was done in bfloat16": lambda: wide(halves),
-    } | {text.replace("went into", "was read from"): dense64(inputs, order) for text, order in ORDERS.items()}
 
 
 @case(

@@ -58,7 +58,7 @@ static void parallel_failure(int64_t n, int64_t grain, int64_t bad) {
 // How many threads were in the body of one parallel_for at the same time, where each waits up to `seconds` for the
 // others of the pool.
 static int parallel_meeting(int64_t n, double seconds) {
-  const int expected = ThreadPool::shared().threads();
+  const int expected = tiny_llm::ThreadPool::shared().threads();
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   std::mutex mutex;
   std::set<std::thread::id> present;
