@@ -47,7 +47,7 @@ class Argument(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong with a kernel, at one place. `pc` and `other_pc` are return addresses as offsets into the library;
+    """One thing wrong with a kernel, at one place. `pc` and `other_pc` are return addresses, from the library's start;
     `file` and `line` are set where the place is known without them. Threads are linear indices in their threadgroup;
     -1 or 0 stand for what is not known."""
 
@@ -146,7 +146,7 @@ def launch(
     `bindings[i]` says what [[buffer(i)]] is; `grid` is in threads, and threadgroups at its edge are smaller. `order`: 0
     forward, -1 reversed, a positive seed shuffles. `trace`: the threadgroup whose accesses are kept. With a `tag` other
     than 0 the launch leaves a Record for `take_records`.
-    Raises ValueError for sizes, bindings or kernels that cannot be; a fatal finding raises RuntimeError when the outputs
+    Raises ValueError for sizes, bindings or kernels that cannot be; a fatal finding raises RuntimeError when outputs
     are evaluated, where `raise_on_fatal` asks for it.
     """
     _check_sizes(grid, threadgroup)
