@@ -57,15 +57,27 @@ def judge(
 
     A wrong value with a known cause is told before what was found: it is the better hint.
     """
+
+    def compare(got: mx.array, where: str) -> None:
+        close(got, want, tol=tol, dtype=dtype, suspects=suspects, what=what + where)
+
+    judge_with(values, compare)
+
+
+def judge_with(values: Plain, compare: Callable[[mx.array, str], None]) -> None:
+    """As `judge`, with a comparison of your own: `compare(result, where)` raises AssertionError.
+
+    where: "", or on a Mac " on the GPU", to be put behind the name of what is compared.
+    """
     found = _findings(values)
     try:
-        close(values["result"], want, tol=tol, dtype=dtype, suspects=suspects, what=what)
+        compare(values["result"], "")
     except AssertionError as error:
         raise AssertionError("\n".join([str(error), *found[:3]])) from None
     if found:
         raise AssertionError("\n".join(["the values are right, but the checked run found:", *found[:3]]))
     if "gpu" in values:
-        close(values["gpu"], want, tol=tol, dtype=dtype, suspects=suspects, what=f"{what} on the GPU")
+        compare(values["gpu"], " on the GPU")
 
 
 def judge_traffic(values: Plain, kernel: str, most: Mapping[str, float], slack: float = SLACK) -> None:
