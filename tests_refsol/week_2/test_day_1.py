@@ -175,10 +175,10 @@ class NoCopyPerStep:
 
     def verify(inputs, got):
         row = 2 * inputs["steps"][0][0].nbytes
-        copies = [i for i, size in enumerate(got) if size > 8 * row]
-        if len(copies) > 2:  # 40 + 150 rows from a capacity of 64: at 128 and, for those who begin lower, once more
+        copies = [i for i, size in enumerate(got) if size > 24 * row]
+        if len(copies) > 2:  # of 40 + 150 rows, the 65th and the 129th do not fit
             raise AssertionError(
-                f"{len(copies)} of {len(got)} steps of one token took memory for more than 8 rows, the first is step "
+                f"{len(copies)} of {len(got)} steps of one token took memory for more than 24 rows, the first is step "
                 f"{copies[0] + 1} with {got[copies[0]]} bytes: the buffers are copied at each step"
             )
 
@@ -290,6 +290,7 @@ def pieces(tokens: mx.array, sizes: list[int]) -> list[mx.array]:
         {"sizes": MULTI_QUERY, "B": 1, "L": 5},
         {"sizes": SMALL, "B": 1, "L": 5, "dtype": mx.bfloat16},
     ],
+    timeout=20.0,
 )
 class EverySplitEqualsTheWhole:
     """A model fed in pieces scores as one fed at once, for every way to cut the prompt into pieces."""
@@ -597,6 +598,7 @@ def dtype_of(inputs: dict) -> mx.Dtype:
         {"sizes": SMALL, "B": 1, "L": 5, "chunk": 3, "dtype": mx.float16},
         {"sizes": SMALL, "B": 2, "L": 5, "chunk": 3, "dtype": mx.bfloat16},
     ],
+    timeout=20.0,
 )
 class EveryWayToGrowEqualsTheFullPrefix:
     """However the prefix grows from call to call, and in chunks, each call scores as the model on the whole prefix."""
@@ -769,7 +771,7 @@ class EachLayerHasItsOwnCache:
         unequal(got["offsets"], [5] * layers, f"after 5 tokens the caches hold {got['offsets']} positions")
 
 
-@case(task=3, params=[{"chunk": 3}, {"chunk": 512}])
+@case(task=3, params=[{"chunk": 3}, {"chunk": 512}], timeout=20.0)
 class AFailedCallLeavesNoTrace:
     """A call that fails in any layer of any chunk does not spoil the next one."""
 
@@ -873,7 +875,7 @@ class GenerateRunsEachTokenOnce:
         unequal(got["ran"], [5, *[1] * 7], f"a prompt of 5 and 8 steps ran {got['ran']} tokens, not 5 and then 1 each")
 
 
-@case(task=3, params=[{"chunk": 512}, {"chunk": 7}])
+@case(task=3, params=[{"chunk": 512}, {"chunk": 7}], timeout=20.0)
 class TheEmbeddedModelScoresTheSame:
     """The embedded model, shown a text token by token on dense caches, scores as its full prefix does in float64."""
 
