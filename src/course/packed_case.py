@@ -105,11 +105,22 @@ def product_suspects(x: np.ndarray, matrix: Matrix) -> dict[str, Callable[[], np
         kept[:, columns] = 0
         return x @ kept.T
 
+    groups = x.reshape(*x.shape[:-1], -1, group_size).sum(-1)
+    biases = wide(matrix["biases"])
+    scaled = x @ dense64({**matrix, "biases": mx.zeros_like(matrix["biases"])}).T
     misread = {text: lambda w=w: x @ (w() if callable(w) else w).T for text, w in likely_dense(matrix).items()}
     return misread | {
         "the last group of each row is missing": lambda: without(slice(-group_size, None)),
         "the first group of each row is missing": lambda: without(slice(group_size)),
         "the last word of each row is missing": lambda: without(slice(-8, None)),
+        "the biases were added as they are, not times the sum of x": lambda: scaled + biases.sum(-1),
+        "every group got the bias times the first group's sum of x": lambda: scaled + groups[..., :1] * biases.sum(-1),
+        "every token got the first token's sums of x": lambda: (
+            scaled + groups.reshape(-1, groups.shape[-1])[0] @ biases.T
+        ),
+        "every token got the results of the first one": lambda: np.broadcast_to(
+            x.reshape(-1, x.shape[-1])[0] @ dense.T, (*x.shape[:-1], len(dense))
+        ),
         "the scale of the group before was used": lambda: x @ dense64({**matrix, "scales": _turned(matrix, 1)}).T,
         "the scale of the group behind was used": lambda: x @ dense64({**matrix, "scales": _turned(matrix, -1)}).T,
     }
