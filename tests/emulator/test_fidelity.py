@@ -107,6 +107,7 @@ ACCEPTED = {
     ),
     "static_assert": ("", 'static_assert(sizeof(float) == 4, "a float has 4 bytes"); o[i] = 1;'),
     "array_type": ("typedef float Row[4];", "Row r; r[0] = 1; o[i] = r[0] * 2;"),
+    "own_erf": ("float erf(float x) { return x; }", "o[i] = erf(1.0f);"),
     "noexcept": ("float f(float x) noexcept { return x; }", "o[i] = f(1);"),
     "mlx_helpers": ("", "bfloat16_t b = bfloat16_t(1.0f); float16_t h = float16_t(b); o[i] = float(h);"),
 }
@@ -169,6 +170,10 @@ REFUSED = {
     "std": ("", "o[0] = std::max(1.0f, 2.0f);", 2, "use metal::"),
     "std_include": ("#include <algorithm>", "", 1, "no header algorithm"),
     "libc_function": ("", "o[0] = expf(1.0f);", 2, "Metal calls it `exp`"),
+    "using_std": ("using namespace std;", "", 1, "no namespace std"),
+    "c_constant": ("", "o[0] = M_PI;", 2, "Metal calls it `M_PI_F`"),
+    "missing_function": ("", "o[0] = erf(1.0f);", 2, "Metal has no such function"),
+    "reserved_name": ("", "uint thread = i;", 2, "`thread` is a word of Metal"),
     "printf": ("", 'printf("x");', 2, "no printf"),
     "string": ("", 'constant char* s = "text";', 2, "no strings"),
     "assembly": ("", 'asm("nop");', 2, "no inline assembly"),

@@ -1,6 +1,7 @@
 """Words that Metal does not have, or that only newer C++ has."""
 
 from course.emulator.errors import Problem
+from course.emulator.translate.spaces import SPACES
 from course.emulator.translate.translator import Unit
 
 _FORBIDDEN = {
@@ -37,6 +38,7 @@ _FORBIDDEN = {
     "memset": "Metal has no memset: assign the elements in a loop",
     "abort": "a kernel cannot abort: return instead",
     "exit": "a kernel cannot exit: return instead",
+    **{f"M_{name}": f"Metal calls it `M_{name}_F`" for name in ("PI", "E", "SQRT2", "LN2", "LN10", "PI_2", "1_PI")},
     "rand": "Metal has no random numbers: pass them in a buffer",
 }
 _LIBC = (
@@ -59,6 +61,11 @@ _LIBC = (
     *("fmin", "fmod", "log", "log2", "log10", "pow", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
 )
 _LIBC_FLOAT = {f"{name}f": name for name in _LIBC}
+_MISSING = frozenset(
+    {"erf", "erfc", "lgamma", "tgamma", "expm1", "cbrt", "nearbyint", "remainder", "lrint", "lround", "llround", "logb"}
+)
+_METAL_WORDS = SPACES | {"kernel", "vertex", "fragment"}
+_AFTER_VARIABLE = frozenset({"=", ",", ")", "+", "-", "/", "%", "<", ">", "[", ".", "+=", "-=", "*=", "++", "--", "=="})
 _BEFORE_LAMBDA = frozenset({"=", "(", ",", "return", "{", ";", "&&", "||", "?", ":", "}"})
 
 
@@ -88,8 +95,10 @@ def _fault(unit: Unit, index: int) -> str | None:
         return f"`{word}`: Metal calls it `{_LIBC_FLOAT[word]}`"
     if word.startswith(("__sync_", "__atomic_", "__tsan", "__ubsan", "msl_", "MSL_")):
         return f"`{word}` belongs to the C++ compiler: use a function of the Metal library"
-    if word == "std" and program.text(index + 1) != "::":
-        return None
+    if word in _MISSING and called and word not in {function.name for function in unit.scopes.functions}:
+        return f"`{word}`: Metal has no such function, write it yourself"
+    if word in _METAL_WORDS and program.text(index + 1) in _AFTER_VARIABLE:
+        return f"`{word}` is a word of Metal: choose another name"
     return f"`{word}`: {_FORBIDDEN[word]}" if word in _FORBIDDEN else None
 
 
