@@ -3,7 +3,7 @@
 All tables run on the same packed weights, plain operations on the numbers that these stand for, unpacked in float32
 (`load_weights` rounds them to the bfloat16 of their scales). A text is a prompt and what plain operations reply to it.
 The prompt runs in two chunks and every token of the reply alone, so kernels for one and for many tokens both run.
-On the emulator, `metal` takes a few texts, and all of them with ALL_PROMPTS=1 in the environment.
+On the emulator, `metal` and `metal-flash` take a few texts, and all of them with ALL_PROMPTS=1 in the environment.
 """
 
 import functools
@@ -101,7 +101,7 @@ def assert_same(got: np.ndarray, want: np.ndarray, prompt: str) -> None:
 
 
 def prompts_for(ops: str) -> list[str]:
-    few = ops == "metal" and not mx.metal.is_available() and not os.environ.get("ALL_PROMPTS")
+    few = ops.startswith("metal") and not mx.metal.is_available() and not os.environ.get("ALL_PROMPTS")
     return PROMPTS[:: len(PROMPTS) // 3] if few else PROMPTS
 
 

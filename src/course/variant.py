@@ -27,6 +27,7 @@ OPS = {
     "fused": "a few C++ primitives per block",
     "flash": "fused, with flash attention",
     "metal": "Metal kernels, on the kernel emulator where there is no GPU",
+    "metal-flash": "metal, with flash attention",
 }
 SOLUTIONS = (REFERENCE.name, "tiny_llm")
 CACHES = ("none", "dense")

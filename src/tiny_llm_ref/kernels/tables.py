@@ -14,6 +14,7 @@ TABLES = {
     "fused": (".cpu", "FusedOps"),
     "flash": (".flash", "FlashOps"),
     "metal": (".metal_ops", "MetalOps"),
+    "metal-flash": (".metal_flash", "MetalFlashOps"),
 }
 """Module and class of each table. `python` needs dense weights (`load_model`), the others packed ones."""
 
