@@ -23,11 +23,26 @@ using Size = std::tuple<uint32_t, uint32_t, uint32_t>;
 using PythonBinding = std::tuple<std::string, int, std::string, nb::bytes>;
 
 constexpr std::array kArgumentKinds = {
-    "buffer", "threadgroup", "thread_position_in_grid", "thread_position_in_threadgroup", "threadgroup_position_in_grid",
-    "thread_index_in_threadgroup", "thread_index_in_simdgroup", "simdgroup_index_in_threadgroup",
-    "threads_per_threadgroup", "dispatch_threads_per_threadgroup", "threadgroups_per_grid", "threads_per_grid",
-    "simdgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup", "threads_per_simdgroup", "grid_origin",
-    "thread_index_in_quadgroup", "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup", "unknown",
+    "buffer",
+    "threadgroup",
+    "thread_position_in_grid",
+    "thread_position_in_threadgroup",
+    "threadgroup_position_in_grid",
+    "thread_index_in_threadgroup",
+    "thread_index_in_simdgroup",
+    "simdgroup_index_in_threadgroup",
+    "threads_per_threadgroup",
+    "dispatch_threads_per_threadgroup",
+    "threadgroups_per_grid",
+    "threads_per_grid",
+    "simdgroups_per_threadgroup",
+    "dispatch_simdgroups_per_threadgroup",
+    "threads_per_simdgroup",
+    "grid_origin",
+    "thread_index_in_quadgroup",
+    "quadgroup_index_in_threadgroup",
+    "quadgroups_per_threadgroup",
+    "unknown",
 };
 static_assert(kArgumentKinds.size() == kUnknown + 1);
 
@@ -113,7 +128,8 @@ nb::dict to_dict(const Record& record) {
   d["seconds"] = record.seconds;
   d["findings"] = found;
   d["counters"] = to_dict(record.counters);
-  d["trace"] = nb::bytes(reinterpret_cast<const char*>(record.trace.data()), record.trace.size() * sizeof(TracedAccess));
+  const size_t traced = record.trace.size() * sizeof(TracedAccess);
+  d["trace"] = nb::bytes(reinterpret_cast<const char*>(record.trace.data()), traced);
   return d;
 }
 

@@ -1,5 +1,5 @@
-// What a kernel thread does to the processor: a wild pointer, a stack that overflows, a division by zero, a loop without
-// end. Each becomes a finding, and the launch ends; Python never notices. Everything else goes where it went before.
+// What a kernel thread does to the processor: a wild pointer, a stack that overflows, a division by zero, a loop that
+// never ends. Each becomes a finding, and the launch ends; Python never notices. All other faults go where they went.
 #pragma once
 #include <functional>
 

@@ -23,7 +23,7 @@ void keep(Record record) {
   records.push_back(std::move(record));
 }
 
-size_t scalar_size(mx::Dtype dtype) { return mx::size_of(dtype) == 8 && dtype == mx::complex64 ? 4 : mx::size_of(dtype); }
+size_t scalar_size(mx::Dtype dtype) { return dtype == mx::complex64 ? sizeof(float) : mx::size_of(dtype); }
 
 // A view of an array as it lies: all elements that its shape and strides reach.
 Buffer view(const mx::array& a, Role role, const std::string& name) {
@@ -95,7 +95,10 @@ class KernelLaunch : public mx::Primitive {
         Buffer output = view(outputs[index], Role::output, binding.name);
         output.defined = call.init_value.has_value();
         output.floating = mx::issubdtype(outputs[index].dtype(), mx::inexact);
-        if (output.defined) std::memcpy(output.data, inputs[first_initial(call, inputs) + index].data<char>(), output.size);
+        if (output.defined) {
+          const mx::array& initial = inputs[first_initial(call, inputs) + index];
+          std::memcpy(output.data, initial.data<char>(), output.size);
+        }
         return output;
       }
       default:

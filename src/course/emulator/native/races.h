@@ -16,7 +16,7 @@ inline bool identity_atomic(uint64_t identity) { return identity >> Identity::kA
 inline uint64_t identity_thread(uint64_t identity) { return identity & ((1 << Identity::kThreadBits) - 1); }
 inline uint64_t identity_simdgroup(uint64_t identity) { return identity_thread(identity) / kSimdWidth; }
 
-// Whether nothing orders the two: no barrier between them, and they are not one thread's. Threadgroups are never ordered.
+// Whether nothing orders the two: no barrier between them, not one thread. Threadgroups are never ordered.
 inline bool concurrent(uint64_t other, uint64_t self) {
   if (identity_group(other) != identity_group(self)) return true;
   if (identity_phase(other) != identity_phase(self) || identity_thread(other) == identity_thread(self)) return false;

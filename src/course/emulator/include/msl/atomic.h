@@ -95,12 +95,12 @@ MSL_UNCHECKED bool compare_exchange(volatile atomic<T>* object, T* expected, T d
 
 }  // namespace detail
 
-#define MSL_FETCH(NAME, COMBINE, CONDITION)                                                              \
-  template <class T>                                                                                     \
-    requires(CONDITION)                                                                                  \
-  MSL_INLINE T atomic_fetch_##NAME##_explicit(volatile atomic<T>* object, detail::same<T> operand,       \
-                                              memory_order, ::msl::Caller site = ::msl::Caller::current()) {               \
-    return detail::exchange<detail::COMBINE>(object, static_cast<T>(operand), site);                     \
+#define MSL_FETCH(NAME, COMBINE, CONDITION)                                                                     \
+  template <class T>                                                                                            \
+    requires(CONDITION)                                                                                         \
+  MSL_INLINE T atomic_fetch_##NAME##_explicit(volatile atomic<T>* object, detail::same<T> operand, memory_order, \
+                                              ::msl::Caller site = ::msl::Caller::current()) {                  \
+    return detail::exchange<detail::COMBINE>(object, static_cast<T>(operand), site);                            \
   }
 MSL_FETCH(add, plus_operand, true)
 MSL_FETCH(sub, minus_operand, true)
@@ -122,12 +122,14 @@ MSL_INLINE void atomic_store_explicit(volatile atomic<T>* object, detail::same<T
   detail::exchange<detail::take_operand>(object, static_cast<T>(desired), site);
 }
 template <class T>
-MSL_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order, ::msl::Caller site = ::msl::Caller::current()) {
+MSL_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order,
+                                  ::msl::Caller site = ::msl::Caller::current()) {
   return detail::exchange<detail::keep_value>(const_cast<volatile atomic<T>*>(object), T(), site);
 }
 template <class T>
 MSL_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, detail::same<T> desired,
-                                                      memory_order, memory_order, ::msl::Caller site = ::msl::Caller::current()) {
+                                                      memory_order, memory_order,
+                                                      ::msl::Caller site = ::msl::Caller::current()) {
   return detail::compare_exchange(object, expected, static_cast<T>(desired), site);
 }
 

@@ -36,7 +36,7 @@ struct WorkPerThread {
 template <class U>
 struct Limits {
   static constexpr U finite_max = metal::numeric_limits<U>::max();
-  static constexpr U finite_min = metal::floating<U> ? metal::numeric_limits<U>::lowest() : metal::numeric_limits<U>::min();
+  static constexpr U finite_min = metal::numeric_limits<U>::lowest();
   static constexpr U max = metal::floating<U> ? metal::numeric_limits<U>::infinity() : finite_max;
   static constexpr U min = metal::floating<U> ? static_cast<U>(-metal::numeric_limits<U>::infinity()) : finite_min;
 };

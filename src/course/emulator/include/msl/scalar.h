@@ -51,10 +51,18 @@ struct bfloat {
 };
 
 MSL_INLINE constexpr bfloat operator-(bfloat a) { return bfloat::from_bits(static_cast<uint16_t>(a.bits ^ 0x8000u)); }
-MSL_INLINE constexpr bfloat operator+(bfloat a, bfloat b) { return bfloat(static_cast<float>(a) + static_cast<float>(b)); }
-MSL_INLINE constexpr bfloat operator-(bfloat a, bfloat b) { return bfloat(static_cast<float>(a) - static_cast<float>(b)); }
-MSL_INLINE constexpr bfloat operator*(bfloat a, bfloat b) { return bfloat(static_cast<float>(a) * static_cast<float>(b)); }
-MSL_INLINE constexpr bfloat operator/(bfloat a, bfloat b) { return bfloat(static_cast<float>(a) / static_cast<float>(b)); }
+MSL_INLINE constexpr bfloat operator+(bfloat a, bfloat b) {
+  return bfloat(static_cast<float>(a) + static_cast<float>(b));
+}
+MSL_INLINE constexpr bfloat operator-(bfloat a, bfloat b) {
+  return bfloat(static_cast<float>(a) - static_cast<float>(b));
+}
+MSL_INLINE constexpr bfloat operator*(bfloat a, bfloat b) {
+  return bfloat(static_cast<float>(a) * static_cast<float>(b));
+}
+MSL_INLINE constexpr bfloat operator/(bfloat a, bfloat b) {
+  return bfloat(static_cast<float>(a) / static_cast<float>(b));
+}
 MSL_INLINE constexpr bool operator==(bfloat a, bfloat b) { return static_cast<float>(a) == static_cast<float>(b); }
 MSL_INLINE constexpr bool operator!=(bfloat a, bfloat b) { return static_cast<float>(a) != static_cast<float>(b); }
 MSL_INLINE constexpr bool operator<(bfloat a, bfloat b) { return static_cast<float>(a) < static_cast<float>(b); }

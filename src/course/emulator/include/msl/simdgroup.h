@@ -240,7 +240,8 @@ MSL_INLINE T simd_shuffle_and_fill_up(T value, T filling, ushort delta, ::msl::C
   return detail::meet<detail::fill<-1>>(value, filling, delta, site);
 }
 template <class T>
-MSL_INLINE T simd_shuffle_and_fill_down(T value, T filling, ushort delta, ::msl::Caller site = ::msl::Caller::current()) {
+MSL_INLINE T simd_shuffle_and_fill_down(T value, T filling, ushort delta,
+                                        ::msl::Caller site = ::msl::Caller::current()) {
   return detail::meet<detail::fill<1>>(value, filling, delta, site);
 }
 template <class T>
@@ -282,7 +283,9 @@ MSL_INLINE simd_vote simd_ballot(bool value, ::msl::Caller site = ::msl::Caller:
 MSL_INLINE simd_vote simd_active_threads_mask(::msl::Caller site = ::msl::Caller::current()) {
   return simd_vote(detail::count_votes(true, site).active);
 }
-MSL_INLINE bool simd_any(bool value, ::msl::Caller site = ::msl::Caller::current()) { return detail::count_votes(value, site).votes != 0; }
+MSL_INLINE bool simd_any(bool value, ::msl::Caller site = ::msl::Caller::current()) {
+  return detail::count_votes(value, site).votes != 0;
+}
 MSL_INLINE bool simd_all(bool value, ::msl::Caller site = ::msl::Caller::current()) {
   const detail::ballot counted = detail::count_votes(value, site);
   return counted.votes == counted.active;

@@ -123,14 +123,16 @@ MSL_UNCHECKED void store_pair(T* first, T* second, vec<T, 2> pair, ::msl::Site s
 
 template <class T>
 MSL_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& to, const T* from, ulong elements_per_row = 8,
-                               ulong2 origin = ulong2(0), bool transpose = false, ::msl::Caller site = ::msl::Caller::current()) {
+                               ulong2 origin = ulong2(0), bool transpose = false,
+                               ::msl::Caller site = ::msl::Caller::current()) {
   const detail::matrix_place<const T> at(from, elements_per_row, origin, transpose);
   to.elements = detail::load_pair(at.first, at.second, site);
 }
 
 template <class T>
 MSL_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8>& from, T* to, ulong elements_per_row = 8,
-                                ulong2 origin = ulong2(0), bool transpose = false, ::msl::Caller site = ::msl::Caller::current()) {
+                                ulong2 origin = ulong2(0), bool transpose = false,
+                               ::msl::Caller site = ::msl::Caller::current()) {
   const detail::matrix_place<T> at(to, elements_per_row, origin, transpose);
   detail::store_pair(at.first, at.second, from.elements, site);
 }
