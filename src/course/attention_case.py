@@ -130,7 +130,7 @@ def online64(
 
 def suspects(
     q: mx.array, k: mx.array, v: mx.array, scale: float | None, parts: Parts
-) -> dict[str, Callable[[], np.ndarray]]:
+) -> dict[str, np.ndarray | Callable[[], np.ndarray]]:
     """What likely mistakes give, by the mistake. parts: how the code under test walks over the keys."""
     (H, L, D), (H_kv, S) = q.shape[1:], k.shape[1:3]
     used = D**-0.5 if scale is None else scale
@@ -138,6 +138,10 @@ def suspects(
 
     def wrong(scale=scale, **mistake):
         return lambda: attention64(q, k, v, scale, **mistake)
+
+    lasts = [blocks[-1] for blocks in parts]
+    last = next(block for block in lasts if S - 1 in block)
+    earlier = np.setdiff1d(np.arange(S), np.concatenate(lasts))
 
     def forgot(what):
         return lambda: online64(q, k, v, scale, parts, what)
@@ -151,8 +155,10 @@ def suspects(
         "nothing was masked": wrong(last=np.full(L, S)),
         "query head h read key/value head h % H_kv": wrong(heads=np.arange(H) % H_kv),
         "every query head read the first key/value head": wrong(heads=np.zeros(H, int)),
-        "the last block of keys was left out": wrong(missing=parts[-1][-1]),
+        "the last block of keys was left out": wrong(missing=last),
         "the first block of keys was left out": wrong(missing=parts[0][0]),
+        "only the last block of keys counts: the maximum is not kept": wrong(missing=earlier),
+        "every weight vanished: does the maximum start at 0?": np.zeros(q.shape),
         "the division by the sum of the weights is missing": wrong(divide=False),
         "keys and values changed places": lambda: attention64(q, v, k, scale),
         "the sum was not rescaled when the maximum grew": forgot("sum"),

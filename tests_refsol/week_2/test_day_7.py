@@ -31,8 +31,14 @@ TOLERANCE = {mx.float32: 1e-5, mx.float16: 1.5e-3, mx.bfloat16: 1e-2}
 STEEP = 5e-4
 """For scores of about 300: their own round-off in float32 moves the weights by so much."""
 SLOPES = ("rising", "falling", "far above zero", "far below zero")
-CPP_KEYS = 64
-"""For naming mistakes only: keys of a block of the C++ kernel on a machine with 16 lanes."""
+CPP_KEYS = (64, 32, 16)
+"""Keys of a block of the C++ kernel on machines with 16, 8 and 4 lanes: for naming mistakes only."""
+BLOCKWISE = (
+    "the last block of keys was left out",
+    "the first block of keys was left out",
+    "the sum was not rescaled when the maximum grew",
+    "the result was not rescaled when the maximum grew",
+)
 
 
 def of(inputs):
@@ -40,15 +46,22 @@ def of(inputs):
     return inputs["q"], inputs["k"], inputs["v"]
 
 
-def judged(inputs, got, parts, *, tol=None, what="result"):
-    """`got` equals the float64 attention of the inputs, in the dtype of q."""
+def judged(inputs, got, parts, *, tol=None, what="result", more=None):
+    """`got` equals the float64 attention of the inputs, in the dtype of q; `more` are further suspects."""
     q, k, v = of(inputs)
     scale, tol = inputs.get("scale"), tol or TOLERANCE[q.dtype]
-    why = suspects(q, k, v, scale, parts)
-    if isinstance(got, dict):
-        judge(got, attention64(q, k, v, scale), tol=tol, dtype=q.dtype, suspects=why, what=what)
-    else:
-        close(got, attention64(q, k, v, scale), tol=tol, dtype=q.dtype, suspects=why, what=what)
+    compare = judge if isinstance(got, dict) else close
+    why = suspects(q, k, v, scale, parts) | (more or {})
+    compare(got, attention64(q, k, v, scale), tol=tol, dtype=q.dtype, suspects=why, what=what)
+
+
+def judged_cpp(inputs, got, *, tol=None, more=None):
+    """As `judged`, for the C++ kernel, whose blocks have the size that fits the machine."""
+    S, scale = inputs["k"].shape[2], inputs.get("scale")
+    for size in CPP_KEYS[1:]:
+        why = suspects(*of(inputs), scale, walk(S, size)) if size < S else {}
+        more = {f"{text} (blocks of {size})": why[text] for text in BLOCKWISE if why} | (more or {})
+    judged(inputs, got, walk(S, CPP_KEYS[0]), tol=tol, more=more)
 
 
 def blind(inputs, got):
@@ -291,7 +304,7 @@ class CppFlashMatchesFloat64:
         return cpp(solution)(**options(inputs))
 
     def verify(inputs, got):
-        judged(inputs, got, walk(inputs["k"].shape[2], CPP_KEYS))
+        judged_cpp(inputs, got)
 
 
 @case(task=2, params=[{"slope": slope, "L": L} for slope in SLOPES for L in (1, 12)])
@@ -305,7 +318,7 @@ class CppFlashSurvivesSteepScores:
         return cpp(solution)(**options(inputs))
 
     def verify(inputs, got):
-        judged(inputs, got, walk(300, CPP_KEYS), tol=STEEP)
+        judged_cpp(inputs, got, tol=STEEP)
 
 
 @case(task=2, params=[{"L": 7, "S": 3}, {"L": 80, "S": 2, "H": 4}, {"L": 300, "S": 260, "D": 16}])
@@ -320,7 +333,7 @@ class CppQueriesThatSeeNothingGetZeros:
 
     def verify(inputs, got):
         blind(inputs, got)
-        judged(inputs, got, walk(inputs["k"].shape[2], CPP_KEYS))
+        judged_cpp(inputs, got)
 
 
 @case(task=2, params=[{"view": view, "L": L} for view in VIEWS for L in (1, 20)])
@@ -334,15 +347,14 @@ class CppFlashReadsViewsByTheirStrides:
         return cpp(solution)(*(view_of(x, inputs["view"]) for x in of(inputs)))
 
     def verify(inputs, got):
-        q, k, v = of(inputs)
-        why = suspects(q, k, v, None, walk(90, CPP_KEYS))
-        if inputs["view"] == "heads last":
-            why["the strides were ignored: a key's row is not D numbers behind the one before"] = ignoring(q, k, v)
-        close(got, attention64(q, k, v), tol=1e-5, dtype=mx.float32, suspects=why)
+        judged_cpp(inputs, got, more=ignoring(inputs))
 
 
-def ignoring(q, k, v):
+def ignoring(inputs):
     """What comes out if the rows of a head are read one behind the other, where all heads of a token lie together."""
+    if inputs["view"] != "heads last":
+        return {}
+    q, k, v = of(inputs)
     H_kv, S, D = k.shape[1:]
     packed_rows = []
     for x in (k, v):
@@ -350,7 +362,8 @@ def ignoring(q, k, v):
         heads = [memory[:, h * D :][:, : S * D] for h in range(H_kv)]
         padded = [np.pad(rows, ((0, 0), (0, S * D - rows.shape[1]))) for rows in heads]
         packed_rows.append(mx.array(np.stack(padded, axis=1).reshape(x.shape)))
-    return attention64(q, *packed_rows)
+    text = "the strides were ignored: a key's row is not D numbers behind the one before"
+    return {text: attention64(q, *packed_rows)}
 
 
 @case(task=2, params=[{"L": 1, "S": 2**21}, {"L": 8, "S": 2**18}], timeout=20.0)
@@ -509,7 +522,21 @@ class DecodeReadsViewsByTheirStrides:
         return checked_run(lambda: metal(solution)(*views, threads=64))
 
     def verify(inputs, values):
-        judged(inputs, values, dealt(19, 2))
+        judged(inputs, values, dealt(19, 2), more=ignoring(inputs))
+
+
+@case(task=3, params=[{"threads": 256}, {"threads": 1024}])
+class DecodeTakesAnyNumberOfKeys:
+    """Scores are not stored: with more keys than threadgroup memory has numbers, the result is as right as with few."""
+
+    def inputs(rng, threads):
+        return random_attention(rng, S=9000, D=8) | {"threads": threads}
+
+    def observe(solution, inputs):
+        return checked_run(lambda: metal(solution)(**options(inputs)))
+
+    def verify(inputs, values):
+        judged(inputs, values, dealt(9000, inputs["threads"] // 32))
 
 
 @case(task=3, params=[{"D": 64, "threads": 256}, {"D": 128, "threads": 64, "dtype": mx.bfloat16}])
@@ -626,7 +653,7 @@ class PrefillReadsViewsByTheirStrides:
         return checked_run(lambda: metal(solution)(*views))
 
     def verify(inputs, values):
-        judged(inputs, values, walk(37, 32))
+        judged(inputs, values, walk(37, 32), more=ignoring(inputs))
 
 
 @case(task=4, params=[{"L": 128, "S": 128, "D": 16}, {"L": 96, "S": 120, "D": 80}])

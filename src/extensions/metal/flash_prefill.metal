@@ -15,7 +15,7 @@
 // Traffic: reads B * H * L * D * sizeof(T), and for each tile of queries the keys and values that its last query sees,
 // rounded up to KEYS: at most B * H * ceil(L / QUERIES) * 2 * S * D * sizeof(T). Writes B * H * L * D * sizeof(T).
 // Threadgroup memory: ((QUERIES + KEYS) * (D + 4) + QUERIES * (KEYS + 4) + 256) * 4, at most 28,928 bytes.
-// Barriers: 4 for each tile of keys, and 1.
+// Barriers: 4 for each tile of keys, and 2.
 
 constant constexpr uint QUERIES = 32;
 // Simdgroups in a threadgroup, each with 8 queries.
@@ -91,6 +91,7 @@ threadgroup float* own_scores = scores + simdgroup * 8 * SCORE_ROW;
 threadgroup float* diagonal = diagonals + simdgroup * 64;
 diagonal[lane] = 0.0f;
 diagonal[lane + 32] = 0.0f;
+threadgroup_barrier(mem_flags::mem_threadgroup);  // for a threadgroup whose queries see no key
 simdgroup_float8x8 result[D / 8];
 for (int j = 0; j < D / 8; j++) {
   result[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
