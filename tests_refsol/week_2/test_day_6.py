@@ -66,6 +66,7 @@ def matvec_suspects(inputs):
         "only the first 32 words of each row were read": only(x, matrix, word < 32),
         "the words after the last whole 32 are missing": only(x, matrix, word < columns // 256 * 32),
         "only the first number of each word was used": only(x, matrix, np.arange(columns) % 8 == 0),
+        "every group of a row got its first scale and bias": lambda: x @ (levels * scales[:, :1] + biases[:, :1]).T,
         "the bias was added once per word: it belongs to the sum of x": scaled
         + biases.repeat(group // 8, axis=-1).sum(-1),
         "the bias was added once per group: it belongs to the sum of x": scaled + biases.sum(-1),
@@ -264,7 +265,9 @@ def exchanged(tiles):
 def matmul_suspects(inputs):
     """What mistakes of a kernel that multiplies by tiles give."""
     x, matrix = wide(inputs["x"]), inputs["matrix"]
-    dense = dense64(matrix)
+    dense, levels = dense64(matrix), levels_of(np.array(matrix["words"]), 4)
+    scales, biases = (wide(matrix[name]) for name in ("scales", "biases"))
+    scale, bias = (part.repeat(matrix["group_size"], axis=-1) for part in (scales, biases))
     columns = np.arange(dense.shape[1])
     flat, shape = x.reshape(-1, dense.shape[1]), (*x.shape[:-1], len(dense))
     last = (len(columns) - 1) // TILE * TILE
@@ -272,6 +275,11 @@ def matmul_suspects(inputs):
     return {
         "only the first tile of K was multiplied": only(x, matrix, columns < TILE),
         "only the last tile of K is in the result: the sums start again": only(x, matrix, columns >= last),
+        "only the last 8 numbers of K are in the result: nothing is accumulated": only(
+            x, matrix, columns >= len(columns) - 8
+        ),
+        "every tile of K took the words of the first": lambda: x @ (levels[:, columns % TILE] * scale + bias).T,
+        "every group of a row got its first scale and bias": lambda: x @ (levels * scales[:, :1] + biases[:, :1]).T,
         "the last tile of K is missing": only(x, matrix, columns < last),
         "only the first 8 of each 32 numbers were multiplied": only(x, matrix, columns % TILE < 8),
         "the last 8 of each 32 numbers are missing": only(x, matrix, columns % TILE < TILE - 8),
@@ -409,6 +417,9 @@ def split_suspects(inputs):
         "the words that are left when a row does not divide evenly are missing": only(
             x, matrix, np.arange(words).repeat(8) < words // splits * splits
         ),
+        "the last word of each part is missing": only(
+            x, matrix, (np.arange(words) % -(-words // splits) < -(-words // splits) - 1).repeat(8)
+        ),
         "every part sums the whole row": lambda: splits * (x @ dense64(matrix).T),
         "the parts were averaged, not added": lambda: x @ dense64(matrix).T / splits,
     }
@@ -478,7 +489,7 @@ def partial_sums(solution, inputs):
 
 @case(
     task=3,
-    params=[{"columns": 512, "splits": 4}, {"columns": 192, "splits": 24}, {"columns": 64, "splits": 11}],
+    params=[{"columns": 1024, "splits": 4}, {"columns": 192, "splits": 24}, {"columns": 64, "splits": 11}],
 )
 class SplitKPartsShareTheWork:
     """The first kernel gives each part some of the words and no word to two; parts without words write zeros."""
@@ -501,7 +512,7 @@ class SplitKPartsShareTheWork:
         judge_with(values, compare)
         words = inputs["matrix"]["words"].shape[1]
         idle = [s for s in range(inputs["splits"]) if not partial[s].any()]
-        if words % inputs["splits"] == 0 and idle:
+        if words % (32 * inputs["splits"]) == 0 and idle:
             raise AssertionError(
                 f"part {idle[0]} of {inputs['splits']} is all zeros, though there are {words} words to share: "
                 "another part does its work"
@@ -538,7 +549,7 @@ def in_order(partial):
     task=3,
     params=[
         {"splits": 1, "size": 8},
-        {"splits": 3, "size": 1},
+        {"splits": 8, "size": 1},
         {"splits": 16, "size": 300},
         {"splits": 9, "size": 513, "threads": 32},
         {"splits": 40, "size": 77, "dtype": mx.bfloat16, "threads": 7},

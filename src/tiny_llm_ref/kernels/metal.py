@@ -53,7 +53,7 @@ def rms_norm(x: mx.array, weight: mx.array, eps: float, threads: int = 256) -> m
     length = x.shape[-1]
     # ANCHOR: rms_norm_launch
     return _RMS_NORM(
-        inputs=[_in_device_memory(x), _in_device_memory(weight), float(eps), length],
+        inputs=[in_device_memory(x), in_device_memory(weight), float(eps), length],
         template=[("T", x.dtype)],
         grid=(threads, x.size // length, 1),
         threadgroup=(threads, 1, 1),
@@ -129,7 +129,7 @@ def _element_wise(kernel: Kernel, x: mx.array, y: mx.array, threads: int) -> mx.
     if x.size == 0:
         return x
     return kernel(
-        inputs=[_in_device_memory(x), _in_device_memory(y), x.size],
+        inputs=[in_device_memory(x), in_device_memory(y), x.size],
         template=[("T", x.dtype)],
         grid=(-(-x.size // 4), 1, 1),
         threadgroup=(threads, 1, 1),
@@ -138,7 +138,7 @@ def _element_wise(kernel: Kernel, x: mx.array, y: mx.array, threads: int) -> mx.
     )[0]
 
 
-def _in_device_memory(x: mx.array) -> mx.array:
+def in_device_memory(x: mx.array) -> mx.array:
     """MLX passes fewer than 8 numbers in the constant address space, which these kernels do not point to."""
     return x if x.size >= 8 else mx.pad(x.flatten(), (0, 8 - x.size))
 

@@ -10,7 +10,7 @@ import mlx.core as mx
 
 from course.kernels import metal_kernel
 
-from .metal import check_float, check_threads
+from .metal import check_float, check_threads, in_device_memory
 from .quantize import PackedMatrix, quantize
 
 MAX_TOKENS = 8
@@ -42,7 +42,7 @@ def quantized_matvec(x: mx.array, packed: PackedMatrix, threads: int = 64) -> mx
     tokens, N, K = _check(x, packed, MAX_TOKENS)
     check_threads(threads, 32, MAX_THREADS)
     return _MATVEC(
-        inputs=[x, packed.words, packed.scales, packed.biases, N, K],
+        inputs=[x, *_parts(packed), N, K],
         template=[("T", x.dtype), ("TOKENS", tokens), ("GROUP", packed.group_size)],
         grid=(_threads_for_rows(N, threads), 1, 1),
         threadgroup=(threads, 1, 1),
@@ -61,7 +61,7 @@ def split_k_matvec(x: mx.array, packed: PackedMatrix, splits: int, threads: int 
     if not 1 <= splits <= K // 8:
         raise ValueError(f"splits {splits}: expected 1 to {K // 8}, the words in a row of {K} numbers")
     (partial,) = _SPLIT_K(
-        inputs=[x, packed.words, packed.scales, packed.biases, N, K],
+        inputs=[x, *_parts(packed), N, K],
         template=[("T", x.dtype), ("TOKENS", tokens), ("GROUP", packed.group_size)],
         grid=(_threads_for_rows(N, threads), splits, 1),
         threadgroup=(threads, 1, 1),
@@ -69,7 +69,7 @@ def split_k_matvec(x: mx.array, packed: PackedMatrix, splits: int, threads: int 
         output_dtypes=[mx.float32],
     )
     return _REDUCE(
-        inputs=[partial, splits, tokens * N],
+        inputs=[in_device_memory(partial), splits, tokens * N],
         template=[("T", x.dtype)],
         grid=(tokens * N, 1, 1),
         threadgroup=(256, 1, 1),
@@ -86,13 +86,17 @@ def quantized_matmul(x: mx.array, packed: PackedMatrix) -> mx.array:
     """
     M, N, K = _check(x, packed, MAX_ROWS)
     return _MATMUL(
-        inputs=[x, packed.words, packed.scales, packed.biases, M, N, K],
+        inputs=[x, *_parts(packed), M, N, K],
         template=[("T", x.dtype), ("GROUP", packed.group_size)],
         grid=(128 * -(-N // TILE), -(-M // TILE), 1),
         threadgroup=(128, 1, 1),
         output_shapes=[(*x.shape[:-1], N)],
         output_dtypes=[x.dtype],
     )[0]
+
+
+def _parts(packed: PackedMatrix) -> list[mx.array]:
+    return [in_device_memory(part) for part in (packed.words, packed.scales, packed.biases)]
 
 
 def _threads_for_rows(N: int, threads: int) -> int:
