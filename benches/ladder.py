@@ -74,7 +74,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     for name, runner in runners.items():
         folder = plain if runner.variant.ops == "python" else packed
         steps.append(_step(name, runner, folder, args.context, speeds[name], bandwidth))
-    numbers = {"model": str(plain), "solution": args.solution, "context": args.context, "bandwidth": bandwidth}
+    numbers = {"model": plain.name, "solution": args.solution, "context": args.context, "bandwidth": bandwidth}
     return numbers | {"steps": steps}, _table(plain, steps, args.context, bandwidth)
 
 
@@ -85,7 +85,7 @@ def draw(numbers: dict[str, object]) -> "Figure":
     speeds = {
         step["step"]: Spread(*(step["tokens_per_s"][k] for k in ("median", "min", "max"))) for step in numbers["steps"]
     }
-    return bars({f"decode at {numbers['context']} tokens": speeds}, f"tokens/s, {Path(numbers['model']).name}")
+    return bars({f"decode at {numbers['context']} tokens": speeds}, f"tokens/s, {numbers['model']}")
 
 
 def _check(folder: Path, args: argparse.Namespace) -> None:

@@ -77,7 +77,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
             lines += _lines(kind, length, found, args.ops, judged)
     shipped = _as_shipped(folder, args) if args.as_shipped else {}
     lines += [f"for information, {name}: {speed:.3g} tokens/s" for name, speed in shipped.items()]
-    numbers = {"model": str(folder), "solution": args.solution, "ops": args.ops, "dtype": args.dtype}
+    numbers = {"model": folder.name, "solution": args.solution, "ops": args.ops, "dtype": args.dtype}
     return numbers | {"threads": threads, "results": results, "as_shipped": shipped}, lines
 
 
@@ -89,7 +89,7 @@ def draw(numbers: dict[str, object]) -> "Figure":
         f"{r['kind']} {r['length']}": {name: Spread.again(plain) for name, plain in r["speeds"].items()}
         for r in numbers["results"]
     }
-    return bars(groups, f"tokens/s, {Path(numbers['model']).name}")
+    return bars(groups, f"tokens/s, {numbers['model']}")
 
 
 def _check(folder: Path, args: argparse.Namespace) -> None:

@@ -44,5 +44,5 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     verdict = "meets" if speed.median >= BAR else "misses"
     dtype = assistant.format.dtype
     line = f"{assistant.folder.name} in {dtype} at {args.context} tokens: {speed} tokens/s: {verdict} {BAR:g}"
-    numbers = {"model": str(assistant.folder), "dtype": dtype, "context": args.context, "bar": BAR}
+    numbers = {"model": assistant.folder.name, "dtype": dtype, "context": args.context, "bar": BAR}
     return numbers | {"tokens_per_s": speed.plain()}, [line]
