@@ -36,8 +36,10 @@ STEPS = {
     "fused primitives": ("fused", "dense"),
     "flash attention": ("flash", "dense"),
     "Metal kernels": ("metal", "dense"),
+    "Metal flash": ("metal-flash", "dense"),
     "Metal flash attention": ("metal-flash", "dense"),
 }
+ON_CPU = [ops for ops in OPS if not ops.startswith("metal")]  # the emulator's speed says nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
