@@ -55,7 +55,7 @@ def judge(
 ) -> None:
     """Values equal to `want` (as `course.compare.close`), and nothing found by the checked run.
 
-    A wrong value with a known cause is told before what was found: it is the better hint.
+    What was found is told before wrong values: it is their cause more often than not.
     """
 
     def compare(got: mx.array, where: str) -> None:
@@ -73,7 +73,7 @@ def judge_with(values: Plain, compare: Callable[[mx.array, str], None]) -> None:
     try:
         compare(values["result"], "")
     except AssertionError as error:
-        raise AssertionError("\n".join([str(error), *found[:3]])) from None
+        raise AssertionError("\n".join([*found[:3], str(error)])) from None
     if found:
         raise AssertionError("\n".join(["the values are right, but the checked run found:", *found[:3]]))
     if "gpu" in values:

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit status 0; 1 where the checked build found something."""
-    from course.kernels.examples import examples
+    from course.kernels.examples import examples, summary
     from course.kernels.report import Report, as_json, as_text
     from course.learner import explained
 
@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
     with explained(args.solution):
         known = examples(args.solution)
         if args.name is None:
-            print("\n".join(sorted(known)))
+            width = max(map(len, known))
+            print("\n".join(f"{name:{width}}  {summary(args.solution, name)}".rstrip() for name in sorted(known)))
             return 0
         if args.name not in known:
             raise CourseError(f"no kernel {args.name!r} in {args.solution}: choose from {', '.join(sorted(known))}")
