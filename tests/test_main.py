@@ -13,12 +13,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_model import PACKABLE, small_model
 from terminal import Terminal
 from tokenizers import Tokenizer
 
 from course.assistant import Assistant
+from course.checkpoints import Quantization, make_checkpoint
 from course.errors import CourseError
 from course.paths import SRC
 from course.variant import Variant
@@ -132,6 +134,15 @@ def test_packed_weights_read_a_seventh_per_token(packable):
 def test_rows_that_do_not_divide_into_groups_are_one_line(model):
     done = run("--model", str(model), "--ops", "packed", "--prompt", "x")
     assert_one_line(done, "rows of 48", "groups of 64")
+
+
+def test_formats_that_kernels_do_not_take_are_one_line(packable, tmp_path):
+    done = run("--model", str(packable), "--ops", "fused", "--dtype", "float16", "--prompt", "x")
+    assert_one_line(done, "--ops fused computes in float32 or bfloat16, not float16", "--dtype float32")
+    folder = make_checkpoint(tmp_path, np.random.default_rng(0), PACKABLE, quantization=Quantization(64, 8))
+    for ops in ("flash", "metal"):
+        done = run("--model", str(folder), "--ops", ops, "--prompt", "x")
+        assert_one_line(done, f"--ops {ops} takes 4-bit weights, not 8: try --ops packed")
 
 
 def test_extension_that_does_not_build_names_the_compilers_error(packable, learner):

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from course.checkpoint_json import Packing
+from course.errors import CourseError
 from course.folder import Contents, read_config
 from course.memory import Format, default_dtype
 from course.paths import EXTENSION, REFERENCE, extension_folder, package_folder
@@ -57,11 +58,17 @@ class Variant:
         return None if self.ops == "python" else read_config(folder).quantization or GROUPS
 
     def format(self, folder: Path, found: Contents, dtype: str | None) -> Format:
-        """How the weights of the checkpoint in `folder` are held. dtype: the user's choice, "stored" for the files'."""
+        """How the weights of the checkpoint in `folder` are held. dtype: the user's choice, "stored" for the files'.
+
+        Raises CourseError for what the kernels of this table do not take.
+        """
         packing = self.packing(folder)
-        if dtype == "stored":
-            dtype = found.dtype
-        return Format(dtype or default_dtype(found, packing=packing), packing, found.dtype)
+        dtype = found.dtype if dtype == "stored" else dtype or default_dtype(found, packing=packing)
+        if self.ops in COMPILED and dtype == "float16":
+            raise CourseError(f"--ops {self.ops} computes in float32 or bfloat16, not float16: add --dtype float32")
+        if self.ops not in ("python", "packed") and packing is not None and packing.bits != 4:
+            raise CourseError(f"--ops {self.ops} takes 4-bit weights, not {packing.bits}: try --ops packed")
+        return Format(dtype, packing, found.dtype)
 
     def load(self, folder: Path, dtype: str, memory_limit: int | None = None) -> "Callable[[mx.array], mx.array]":
         """A model that scores the next token of a whole prefix: tokens (B, L) -> logits (B, L or 1, V).
