@@ -77,8 +77,7 @@ void count(const Region& region, size_t offset, size_t size, Access access, uint
 // Cell by cell: is the value defined, and does it race?
 [[gnu::always_inline]] inline void check_cells(const Region& region, size_t at, size_t size, Access access,
                                                uintptr_t pc, Site site) {
-  const uint64_t self = scheduler.identity(region.space()) |
-                        (uint64_t{access == Access::atomic} << Identity::kAtomicShift);
+  const uint64_t self = scheduler.identity(region.space());
   const size_t width = size_t{1} << region.shift;
   const uint32_t place = relative(pc), group = static_cast<uint32_t>(scheduler.threadgroup()) + 1;
   while (size > 0) {
@@ -93,8 +92,9 @@ void count(const Region& region, size_t offset, size_t size, Access access, uint
     if (access == Access::read && (cell.defined & mask) != mask) [[unlikely]]
       report(region.role == Role::threadgroup ? Kind::uninitialized_threadgroup_read : Kind::uninitialized_device_read,
              &region, address, bytes, pc, site);
-    const Race race = access == Access::read ? note_read(cell, self, mask, place)
-                                             : note_write(cell, self, mask, place);
+    const Race race = access == Access::read    ? note_read(cell, self, mask, place)
+                      : access == Access::write ? note_write(cell, self, mask, place)
+                                                : note_update(cell, self, mask);
     if (race.other) [[unlikely]] report_race(race.kind, region, address, bytes, pc, site, race.other, race.other_pc);
     at += bytes;
     size -= bytes;

@@ -9,21 +9,22 @@
 
 namespace msl {
 
-// What a checked launch knows of one element (of 1, 2 or 4 bytes; wider ones have several cells).
-// Readers: the last one, and one of another simdgroup or threadgroup. Together they meet every writer that may race
-// with any reader. Masks are by byte of the element.
-struct Cell {
-  uint64_t writer, reader, other_reader;  // identities; 0: none
-  uint32_t writer_pc, reader_pc, other_reader_pc;
-  uint32_t stamp;  // the threadgroup that this holds for (threadgroup memory only)
-  uint8_t written, read, defined, flags;
+// Threads that did the same kind of access to one element: the last of them, and one of another threadgroup, or else of
+// another simdgroup, or else another lane. Whatever later access may race with any of the party races with these two.
+struct Party {
+  uint64_t last, other;  // identities; 0: none
 };
 
-namespace cell_flag {
-inline constexpr uint8_t many_readers = 1;        // more than one lane of the reader's simdgroup, in the same phase
-inline constexpr uint8_t many_writers = 2;        // atomics by more than one thread of the writer's phase
-inline constexpr uint8_t many_writer_groups = 4;  // atomics by more than one threadgroup
-}  // namespace cell_flag
+// What a checked launch knows of one element (of 1, 2 or 4 bytes; wider ones have several cells). Masks are by byte.
+struct Cell {
+  uint64_t writer;
+  Party readers, updaters;  // updaters: by atomic functions, which race with none of their kind
+  uint32_t writer_pc, reader_pc, other_reader_pc;
+  uint32_t stamp;  // the threadgroup that this holds for (threadgroup memory only)
+  uint8_t written, read, updated, defined;
+  bool many_readers, many_updaters;  // more than one lane of the last one's simdgroup, in the same phase
+};
+static_assert(sizeof(Cell) == 64, "one cache line");
 
 enum class Role : uint8_t { nothing, constant, input, output, threadgroup };
 

@@ -9,10 +9,7 @@ namespace msl {
 
 inline uint64_t identity_group(uint64_t identity) { return identity >> Identity::kGroupShift; }
 inline uint64_t identity_phase(uint64_t identity) { return identity >> Identity::kPhaseShift; }  // and group
-inline uint64_t identity_simd_phase(uint64_t identity) {
-  return identity >> Identity::kSimdPhaseShift & ((1 << Identity::kSimdPhaseBits) - 1);
-}
-inline bool identity_atomic(uint64_t identity) { return identity >> Identity::kAtomicShift & 1; }
+inline uint64_t identity_simd_phase(uint64_t identity) { return identity >> Identity::kSimdPhaseShift; }  // and those
 inline uint64_t identity_thread(uint64_t identity) { return identity & ((1 << Identity::kThreadBits) - 1); }
 inline uint64_t identity_simdgroup(uint64_t identity) { return identity_thread(identity) / kSimdWidth; }
 
@@ -30,76 +27,88 @@ struct Race {
   uint32_t other_pc = 0;
 };
 
-// The writer that races with `self`, if any. Two atomic accesses never race.
-inline bool races_with_writer(const Cell& cell, uint64_t self, uint8_t mask) {
-  if (!(cell.written & mask) || (cell.writer == self && !(cell.flags & cell_flag::many_writers))) return false;
-  if (identity_atomic(cell.writer) && identity_atomic(self)) return false;
-  if (concurrent(cell.writer, self)) return true;
-  if (cell.flags & cell_flag::many_writer_groups) return true;
-  return (cell.flags & cell_flag::many_writers) && identity_phase(cell.writer) == identity_phase(self);
+// One of the party that may run at the same time as `self`; 0 for none.
+inline uint64_t opponent(const Party& party, bool many, uint64_t self) {
+  if (!party.last) return 0;
+  if (concurrent(party.last, self)) return party.last;
+  if (party.other && concurrent(party.other, self)) return party.other;
+  // A lane that is not known by name.
+  return many && identity_simd_phase(party.last) == identity_simd_phase(self) ? party.last : 0;
 }
 
-inline Race race_with_reader(const Cell& cell, uint64_t self, uint8_t mask) {
-  if (!(cell.read & mask) || !cell.reader) return {};
-  if (concurrent(cell.reader, self)) return {Kind::race_read_write, cell.reader, cell.reader_pc};
-  if (cell.other_reader && concurrent(cell.other_reader, self))
-    return {Kind::race_read_write, cell.other_reader, cell.other_reader_pc};
-  const bool same_simd_phase = identity_phase(cell.reader) == identity_phase(self) &&
-                               identity_simd_phase(cell.reader) == identity_simd_phase(self);
-  if ((cell.flags & cell_flag::many_readers) && same_simd_phase)  // a lane that is not known by name
-    return {Kind::race_read_write, cell.reader, cell.reader_pc};
-  return {};
+enum class Joined { last, other, neither };  // which place the newcomer took
+
+inline Joined join(Party& party, bool& many, uint64_t self) {
+  if (party.last == self) return Joined::neither;
+  const bool same_simdgroup = party.last && identity_phase(party.last) == identity_phase(self) &&
+                              identity_simdgroup(party.last) == identity_simdgroup(self);
+  if (same_simdgroup && identity_simd_phase(party.last) == identity_simd_phase(self)) {
+    many = true;  // the first lane stands for its simdgroup, and another one is known by name
+    if (party.other) return Joined::neither;
+    party.other = self;
+    return Joined::other;
+  }
+  // One of another threadgroup stays: it races whatever barriers are still to come.
+  const bool has_foreigner = party.other && identity_group(party.other) != identity_group(self) &&
+                             identity_group(party.last) == identity_group(self);
+  if (party.last && !same_simdgroup && !has_foreigner && concurrent(party.last, self)) party.other = party.last;
+  many = false;
+  party.last = self;
+  return Joined::last;
 }
+
+inline Race race_with_writer(const Cell& cell, uint64_t self, uint8_t mask, Kind kind) {
+  if (!(cell.written & mask) || cell.writer == self || !concurrent(cell.writer, self)) return {};
+  return {kind, cell.writer, cell.writer_pc};
+}
+
+inline Race race_with_updaters(const Cell& cell, uint64_t self, uint8_t mask, Kind kind) {
+  if (!(cell.updated & mask)) return {};
+  return {kind, opponent(cell.updaters, cell.many_updaters, self), 0};
+}
+
+inline Race race_with_readers(const Cell& cell, uint64_t self, uint8_t mask) {
+  if (!(cell.read & mask)) return {};
+  const uint64_t reader = opponent(cell.readers, cell.many_readers, self);
+  return {Kind::race_read_write, reader, reader == cell.readers.last ? cell.reader_pc : cell.other_reader_pc};
+}
+
+// The first of the races there are.
+inline Race first_race(Race a, Race b) { return a.other ? a : b; }
 
 inline Race note_read(Cell& cell, uint64_t self, uint8_t mask, uint32_t pc) {
-  Race race;
-  if (races_with_writer(cell, self, mask)) race = {Kind::race_write_read, cell.writer, cell.writer_pc};
-  if (cell.reader == self) {
-    cell.read |= mask;
-    return race;
+  const Race race = first_race(race_with_writer(cell, self, mask, Kind::race_write_read),
+                               race_with_updaters(cell, self, mask, Kind::race_write_read));
+  const uint32_t last_pc = cell.reader_pc;
+  const uint64_t last = cell.readers.last;
+  const Joined joined = join(cell.readers, cell.many_readers, self);
+  if (joined == Joined::last) {
+    if (cell.readers.other == last) cell.other_reader_pc = last_pc;
+    cell.reader_pc = pc;
+  } else if (joined == Joined::other) {
+    cell.other_reader_pc = pc;
   }
-  if (cell.reader == 0) {
-    cell.read = mask;
-  } else if (identity_phase(cell.reader) == identity_phase(self) &&
-             identity_simdgroup(cell.reader) == identity_simdgroup(self)) {
-    cell.read |= mask;
-    if (identity_simd_phase(cell.reader) == identity_simd_phase(self)) {
-      cell.flags |= cell_flag::many_readers;  // the first reader stands for its simdgroup
-      if (!cell.other_reader) {               // and another one is known by name
-        cell.other_reader = self;
-        cell.other_reader_pc = pc;
-      }
-      return race;
-    }
-  } else if (concurrent(cell.reader, self)) {
-    cell.read |= mask;
-    cell.other_reader = cell.reader;
-    cell.other_reader_pc = cell.reader_pc;
-  } else {
-    cell.read = cell.other_reader && concurrent(cell.other_reader, self) ? cell.read | mask : mask;
-  }
-  cell.flags &= static_cast<uint8_t>(~cell_flag::many_readers);
-  cell.reader = self;
-  cell.reader_pc = pc;
+  cell.read |= mask;
   return race;
 }
 
 inline Race note_write(Cell& cell, uint64_t self, uint8_t mask, uint32_t pc) {
-  Race race = race_with_reader(cell, self, mask);
-  if (races_with_writer(cell, self, mask)) race = {Kind::race_write_write, cell.writer, cell.writer_pc};
-  uint8_t flags = cell.flags & cell_flag::many_readers;
-  if (cell.writer && identity_atomic(cell.writer) && identity_atomic(self)) {
-    flags |= cell.flags & cell_flag::many_writer_groups;
-    if (identity_group(cell.writer) != identity_group(self)) flags |= cell_flag::many_writer_groups;
-    if (identity_phase(cell.writer) == identity_phase(self)) {
-      flags |= cell.flags & cell_flag::many_writers;
-      if (identity_thread(cell.writer) != identity_thread(self)) flags |= cell_flag::many_writers;
-    }
-  }
+  const Race race = first_race(first_race(race_with_writer(cell, self, mask, Kind::race_write_write),
+                                          race_with_updaters(cell, self, mask, Kind::race_write_write)),
+                               race_with_readers(cell, self, mask));
   cell.written = cell.writer == self ? cell.written | mask : mask;
-  cell.flags = flags;
   cell.writer = self;
   cell.writer_pc = pc;
+  cell.defined |= mask;
+  return race;
+}
+
+// By an atomic function, which reads and writes.
+inline Race note_update(Cell& cell, uint64_t self, uint8_t mask) {
+  const Race race = first_race(race_with_writer(cell, self, mask, Kind::race_write_write),
+                               race_with_readers(cell, self, mask));
+  join(cell.updaters, cell.many_updaters, self);
+  cell.updated |= mask;
   cell.defined |= mask;
   return race;
 }

@@ -109,7 +109,7 @@ void Scheduler::refresh_identity() {
   for (int space = 0; space < 2; ++space)
     identity_[space] = (uint64_t{group_} + 1) << Identity::kGroupShift |
                        uint64_t{phase_[space] & 0xFFFFu} << Identity::kPhaseShift |
-                       uint64_t{own.phase[space] & 0x1FFFu} << Identity::kSimdPhaseShift |
+                       uint64_t{own.phase[space] & 0x3FFFu} << Identity::kSimdPhaseShift |
                        static_cast<uint32_t>(current_);
 }
 

@@ -11,8 +11,8 @@ namespace msl {
 
 // What decides whether two accesses may happen at the same time, in one word.
 struct Identity {
-  static constexpr int kThreadBits = 10, kAtomicBits = 1, kSimdPhaseBits = 13, kPhaseBits = 16;
-  static constexpr int kAtomicShift = kThreadBits, kSimdPhaseShift = kAtomicShift + kAtomicBits;
+  static constexpr int kThreadBits = 10, kSimdPhaseBits = 14, kPhaseBits = 16;
+  static constexpr int kSimdPhaseShift = kThreadBits;
   static constexpr int kPhaseShift = kSimdPhaseShift + kSimdPhaseBits, kGroupShift = kPhaseShift + kPhaseBits;
 };
 
