@@ -33,7 +33,7 @@ def mlp(name: str, old: str, new: str, message: str, killer: str = "FusedMlpMatc
 
 
 DISPATCH = "run_on_stream(stream(), inputs, outputs, compute);"
-READ = "{ x.read(token, row); };"
+READ = "const ReadRow read = [&x](int64_t token, float* row) { x.read(token, row); };"
 ALLOCATE = "outputs[0].set_data(mx::allocator::malloc(outputs[0].nbytes()));\n  "
 _PRIMITIVE = [
     primitive(
@@ -60,14 +60,15 @@ _PRIMITIVE = [
     primitive(
         "primitive-ignores-strides",
         READ,
-        "{ std::copy_n(in[0].data<float>() + token * in[0].shape(-1), in[0].shape(-1), row); };",
+        "const int64_t n = in[0].shape(-1);\n    "
+        + READ.replace("&x", "&").replace("x.read(token, row)", "std::copy_n(in[0].data<float>() + token * n, n, row)"),
         "the strides of x were ignored",
         "ProductTakesAnyViewOfX",
     ),
     primitive(
         "primitive-reads-the-first-token",
         READ,
-        "{ x.read(0 * token, row); };",
+        READ.replace("read(token", "read(0 * token"),
         "every token got the results of the first one",
         "ScalarProductMatchesFloat64",
     ),
@@ -91,11 +92,11 @@ _PRIMITIVE = [
     ),
     primitive(
         "primitive-without-memory",
-        "    output.set_data(mx::allocator::malloc(output.nbytes()));\n",
-        "",
-        "the process ended",
+        DISPATCH,
+        "mx::cpu::get_command_encoder(stream()).dispatch("
+        "[=, in = inputs, out = outputs]() mutable { compute(in, out); });",
+        "used memory that is not its own",
         "ScalarProductMatchesFloat64",
-        file="primitive.h",
     ),
 ]
 
