@@ -39,6 +39,7 @@ threadgroup float w_tile[TILE * STRIDE];
 const uint m0 = threadgroup_position_in_grid.y * TILE;
 const uint n0 = threadgroup_position_in_grid.x * TILE;
 
+// ANCHOR: places
 // A tile row has 4 words, so 128 threads load a tile of each kind with one word, or 8 numbers of x, apiece.
 const uint row = thread_index_in_threadgroup / 4;
 const uint column = thread_index_in_threadgroup % 4 * 8;
@@ -46,6 +47,7 @@ const uint column = thread_index_in_threadgroup % 4 * 8;
 // The quarter of the tile that this simdgroup makes.
 const uint quarter_m = simdgroup_index_in_threadgroup / 2 * 16;
 const uint quarter_n = simdgroup_index_in_threadgroup % 2 * 16;
+// ANCHOR_END: places
 simdgroup_float8x8 sums[2][2];
 for (int i = 0; i < 2; i++) {
   for (int j = 0; j < 2; j++) {

@@ -282,7 +282,7 @@ _SPLIT = [
         "whole-row", PART, "for (uint word = lane; word < words_per_row; word += 32) {", "every part sums the whole row"
     ),
     split("floor", CEILING, "words_per_row / splits;", "when a row does not divide evenly are missing"),
-    split("no-end", END, "(split + 1) * words_per_split;", "values are wrong"),
+    split("no-end", END, "(split + 1) * words_per_split;", OUT_OF_BOUNDS),
     split(
         "one-word-short",
         END,
