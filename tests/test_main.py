@@ -147,13 +147,15 @@ def test_formats_that_kernels_do_not_take_are_one_line(packable, tmp_path):
 
 def test_extension_that_does_not_build_names_the_compilers_error(packable, learner):
     path = learner("model/mlp.py", "return x * mx.sigmoid(x)", "return x * mx.sigmoid(x)")
-    shutil.copytree(SRC / "extensions_ref", path / "extensions")
-    (path / "extensions" / "src" / "qmv.cpp").write_text("int broken( { return 1; }\n")
+    (path / "extensions").mkdir()
+    project = "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\nadd_library(_ext MODULE broken.cpp)\n"
+    (path / "extensions" / "CMakeLists.txt").write_text(project)
+    (path / "extensions" / "broken.cpp").write_text("int broken( { return 1; }\n")
     done = run("--model", str(packable), "--solution", "tiny_llm", "--ops", "cpu", "--prompt", "x", path=path)
     text = done.stderr.decode()
     assert done.returncode == 2, text
     assert "does not build" in text
-    assert "qmv.cpp:1" in text
+    assert "broken.cpp:1" in text
     assert "Traceback" not in text
 
 
