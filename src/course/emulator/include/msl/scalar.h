@@ -6,10 +6,6 @@
 
 #include "attributes.h"
 
-#if defined(__clang__) && defined(__x86_64__) && __clang_major__ < 15
-#error "the kernel emulator needs g++ 12 or clang 15: older ones have no 16-bit float on x86-64"
-#endif
-
 using half = _Float16;
 using uchar = unsigned char;
 using ushort = unsigned short;
