@@ -29,9 +29,10 @@ def tokens_of(rng: np.random.Generator, inputs: dict, shape: tuple[int, ...]) ->
     return mx.array(rng.integers(0, inputs["sizes"]["vocab"], shape).astype(np.int32))
 
 
-def config_of(solution: Solution, sizes: dict):
-    """The solution's own ModelConfig."""
-    return solution.module("model.config").ModelConfig(
+def config_of(solution: Solution, sizes: dict, quantization: tuple[int, int] | None = None):
+    """The solution's own ModelConfig. quantization: group size and bits."""
+    config = solution.module("model.config")
+    return config.ModelConfig(
         hidden_size=sizes["hidden"],
         num_hidden_layers=sizes["layers"],
         intermediate_size=sizes["intermediate"],
@@ -43,6 +44,7 @@ def config_of(solution: Solution, sizes: dict):
         rope_theta=sizes["rope_theta"],
         max_position_embeddings=sizes["max_positions"],
         tie_word_embeddings=sizes["tied"],
+        quantization=config.Quantization(*quantization) if quantization else None,
     )
 
 

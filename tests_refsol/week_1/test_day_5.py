@@ -10,9 +10,10 @@ import numpy as np
 
 from course.case import case, error_of
 from course.checkpoint_files import files_of, folder_of, packed, safetensors, unpacked, wide
-from course.checkpoints import Shape, hf_config, random_weights
+from course.checkpoints import Shape, hf_config
 from course.compare import close
 from course.golden import GOLDEN_SHAPES, load_golden
+from course.model_case import TOLERANCE, config_of, model_inputs, model_of, oracle, tokens_of
 from course.qwen3_float64 import Qwen3Float64
 from course.qwen3_mistakes import (
     ATTEND_MISTAKES,
@@ -25,9 +26,8 @@ from course.qwen3_mistakes import (
 )
 
 FLOATS = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
-# After several roundings, and after those of a whole model.
+# After several roundings.
 STEP = {mx.float32: 2e-5, mx.float16: 4e-3, mx.bfloat16: 2.5e-2}
-MODEL = {mx.float32: 3e-5, mx.float16: 1.2e-2, mx.bfloat16: 8e-2}
 
 GQA = {"hidden": 24, "heads": 4, "kv_heads": 2, "head_dim": 8, "intermediate": 20, "vocab": 31}
 MQA = {"hidden": 20, "heads": 5, "kv_heads": 1, "head_dim": 6, "intermediate": 14, "vocab": 17}
@@ -39,36 +39,6 @@ EMPTY_IS_NO_CACHE = "an empty cache was taken for no cache: it can be false, so 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: mx.Dtype = mx.float32) -> mx.array:
     return mx.array(rng.standard_normal(shape).astype(np.float32)).astype(dtype)
-
-
-def model_inputs(rng: np.random.Generator, sizes: dict, dtype: mx.Dtype = mx.float32) -> dict[str, object]:
-    """The sizes of a model and random weights for it."""
-    shape = Shape(**{"rope_theta": 1e4, "max_positions": 64, **sizes})
-    weights = {name: mx.array(w).astype(dtype) for name, w in random_weights(rng, shape)}
-    return {"sizes": asdict(shape), "weights": weights}
-
-
-def tokens_of(rng: np.random.Generator, inputs: dict, shape: tuple[int, ...]) -> mx.array:
-    return mx.array(rng.integers(0, inputs["sizes"]["vocab"], shape).astype(np.int32))
-
-
-def config_of(solution, sizes: dict, quantization: tuple[int, int] | None = None):
-    """The solution's own ModelConfig."""
-    config = solution.module("model.config")
-    return config.ModelConfig(
-        hidden_size=sizes["hidden"],
-        num_hidden_layers=sizes["layers"],
-        intermediate_size=sizes["intermediate"],
-        num_attention_heads=sizes["heads"],
-        num_key_value_heads=sizes["kv_heads"],
-        head_dim=sizes["head_dim"],
-        vocab_size=sizes["vocab"],
-        rms_norm_eps=sizes["rms_norm_eps"],
-        rope_theta=sizes["rope_theta"],
-        max_position_embeddings=sizes["max_positions"],
-        tie_word_embeddings=sizes["tied"],
-        quantization=config.Quantization(*quantization) if quantization else None,
-    )
 
 
 def parts_of(solution, inputs: dict):
@@ -87,10 +57,6 @@ def block_of(solution, inputs: dict, ops=None):
     return qwen3.Qwen3Block(*parts_of(solution, inputs), ops or qwen3.Ops())
 
 
-def model_of(solution, inputs: dict, ops=None):
-    return solution.module("model.qwen3").Qwen3(config_of(solution, inputs["sizes"]), inputs["weights"], ops)
-
-
 class Cache:
     """A layer cache that joins what it is given, and notes it. Empty, it is false, as containers are."""
 
@@ -104,11 +70,6 @@ class Cache:
         self.given.append((k, v))
         self.offset += k.shape[2]
         return tuple(mx.concatenate([pair[i] for pair in self.given], axis=2) for i in (0, 1))
-
-
-def oracle(inputs: dict, kind: type = Qwen3Float64) -> Qwen3Float64:
-    """The float64 model of the inputs, or one with a mistake in it."""
-    return kind(Shape(**inputs["sizes"]), {name: wide(w) for name, w in inputs["weights"].items()})
 
 
 def suspects_of(inputs: dict, mistakes: dict[str, type], run: Callable[[Qwen3Float64], np.ndarray]) -> dict:
@@ -547,7 +508,7 @@ class ModelMatchesFloat64:
         tokens = np.array(inputs["tokens"])
         suspects = suspects_of(inputs, MODEL_MISTAKES, lambda model: model.logits(tokens))
         want = oracle(inputs).logits(tokens)
-        close(got, want, tol=MODEL[mx.float32], dtype=mx.float32, suspects=suspects, what="logits of Qwen3(tokens)")
+        close(got, want, tol=TOLERANCE[mx.float32], dtype=mx.float32, suspects=suspects, what="logits of Qwen3(tokens)")
 
 
 @case(task=3, params=[{"name": name} for name in GOLDEN_SHAPES])
@@ -583,7 +544,7 @@ class ModelKeepsTheDtype:
     def verify(inputs, got):
         dtype = inputs["weights"]["model.norm.weight"].dtype
         want = oracle(inputs).logits(np.array(inputs["tokens"]))
-        close(got, want, tol=MODEL[dtype], dtype=dtype, what="logits of Qwen3(tokens)")
+        close(got, want, tol=TOLERANCE[dtype], dtype=dtype, what="logits of Qwen3(tokens)")
 
 
 @case(
@@ -623,7 +584,7 @@ class CachedChunksEqualTheWhole:
         }
         suspects = suspects_of(inputs, mistakes, lambda model: model.logits(tokens))
         want = oracle(inputs).logits(tokens)
-        close(got["logits"], want, tol=MODEL[mx.float32], suspects=suspects, what=f"logits of chunks {chunks}")
+        close(got["logits"], want, tol=TOLERANCE[mx.float32], suspects=suspects, what=f"logits of chunks {chunks}")
 
 
 @case(task=3)
@@ -641,7 +602,7 @@ class ModelKeepsNothingWithoutACache:
     def verify(inputs, got):
         for logits, name in zip(got, ("first", "second", "first"), strict=True):
             want = oracle(inputs).logits(np.array(inputs[name]))
-            close(logits, want, tol=MODEL[mx.float32], what=f"logits of the {name} prompt")
+            close(logits, want, tol=TOLERANCE[mx.float32], what=f"logits of the {name} prompt")
 
 
 @case(task=3, params=[{"tied": True}, {"tied": False}])
@@ -1338,4 +1299,4 @@ class LoadedPackedModelRuns:
     def verify(inputs, got):
         model = Qwen3Float64(Shape(**inputs["sizes"]), unpacked(inputs["tensors"], inputs["bits"]))
         want = model.logits(np.array(inputs["tokens"]))
-        close(got, want, tol=MODEL[mx.float32], dtype=mx.float32, what="logits of the loaded model")
+        close(got, want, tol=TOLERANCE[mx.float32], dtype=mx.float32, what="logits of the loaded model")
