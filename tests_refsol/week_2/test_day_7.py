@@ -232,7 +232,8 @@ class FlashNeverHoldsAllScores:
             raise AssertionError(
                 f"{got['taken']:,} bytes were in use at a time: scores of all {inputs['S']:,} keys take {scores:,}, "
                 f"those of a block of {inputs['block']} only {scores * inputs['block'] // inputs['S']:,}. Hold one "
-                "block, and copy no key or value but those of the block"
+                "block, and copy no key or value but those of the block. If you do, MLX runs the blocks side by side: "
+                "mx.eval after each"
             )
         close(got["result"], attention64(*of(got)), tol=1e-4, dtype=mx.float32)
 
