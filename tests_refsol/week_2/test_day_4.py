@@ -101,7 +101,7 @@ def sweep(solution, inputs: dict) -> list[mx.array]:
 def check_sweep(inputs: dict, got: list[mx.array]) -> None:
     """All products of the sweep are parts of the one float64 product."""
     over_x = inputs["over"] == "x"
-    for n, result in enumerate(got, 1):
+    for n, result in reversed(list(enumerate(got, 1))):  # the longest says best which parts are wrong
         rows = inputs if over_x else {**inputs, **{k: inputs[k][:n] for k in ("words", "scales", "biases")}}
         check_product(rows | {"x": inputs["x"][:n] if over_x else inputs["x"]}, result)
 
