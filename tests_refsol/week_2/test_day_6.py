@@ -145,8 +145,8 @@ def matvec_traffic(inputs):
     scale = matrix["scales"].dtype.size
     tokens, requests = x.size // x.shape[-1], -(-words // 32)
     return {
-        "device_read_bytes": rows * words * (4 + 2 * scale) + simdgroups * x.nbytes,
         "device_read_lines": rows * requests * (1 + 2) + simdgroups * x.nbytes / 128,
+        "device_read_bytes": rows * words * (4 + 2 * scale) + simdgroups * x.nbytes,
         "device_write_bytes": tokens * rows * x.dtype.size,
     }
 
@@ -495,7 +495,7 @@ class SplitKPartsShareTheWork:
     """The first kernel gives each part some of the words and no word to two; parts without words write zeros."""
 
     def inputs(rng, columns, splits):
-        return product_inputs(rng, (6, columns), (1,), splits=splits)
+        return product_inputs(rng, (9, columns), (1,), splits=splits)
 
     def observe(solution, inputs):
         return checked_run(lambda: partial_sums(solution, inputs))

@@ -40,7 +40,7 @@ const uint m0 = threadgroup_position_in_grid.y * TILE;
 const uint n0 = threadgroup_position_in_grid.x * TILE;
 
 // ANCHOR: places
-// A tile row has 4 words, so 128 threads load a tile of each kind with one word, or 8 numbers of x, apiece.
+// A tile row has 4 words: each of the 128 threads loads 8 numbers of x and one word of w.
 const uint row = thread_index_in_threadgroup / 4;
 const uint column = thread_index_in_threadgroup % 4 * 8;
 

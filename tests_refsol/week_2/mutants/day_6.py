@@ -112,6 +112,29 @@ _MATVEC = [
         "MatvecReadsNeighboursTogether",
     ),
     matvec(
+        "row-per-thread",
+        "float sums[ROWS][TOKENS] = {};",
+        "if (lane < ROWS && first + lane < N) {\n"
+        "  const size_t row = first + lane;\n"
+        "  for (int m = 0; m < TOKENS; m++) {\n"
+        "    float total = 0.0f;\n"
+        "    for (uint word = 0; word < words_per_row; word++) {\n"
+        "      const uint bits = words[row * words_per_row + word];\n"
+        "      const size_t group = row * groups_per_row + word / (GROUP / 8);\n"
+        "      const float scale = float(scales[group]), bias = float(biases[group]);\n"
+        "      for (uint j = 0; j < 8; j++) {\n"
+        "        total += (scale * float((bits >> (4 * j)) & 15u) + bias) * float(x[m * K + word * 8 + j]);\n"
+        "      }\n"
+        "    }\n"
+        "    out[m * N + row] = T(total);\n"
+        "  }\n"
+        "}\n"
+        "return;\n"
+        "float sums[ROWS][TOKENS] = {};",
+        STRETCH,
+        "MatvecReadsNeighboursTogether",
+    ),
+    matvec(
         "sums-in-t",
         "float sums[ROWS][TOKENS] = {};",
         "T sums[ROWS][TOKENS] = {};",
@@ -336,6 +359,14 @@ _SPLIT = [
     ),
     reduce("transposed", ADD, "sum += partial[size_t(i) * splits + s];", "parts and elements changed places"),
     reduce("not-added", ADD, ADD.replace("+=", "="), "only the last part is in the result"),
+    reduce(
+        "two-sums",
+        "float sum = 0.0f;\n" + PARTS + "\n  " + ADD + "\n}",
+        "float sum = 0.0f, odd = 0.0f;\n"
+        + PARTS
+        + "\n  (s % 2 ? odd : sum) += partial[size_t(s) * n + i];\n}\nsum += odd;",
+        "values are wrong",
+    ),
     reduce("mean", "out[i] = T(sum);", "out[i] = T(sum / float(splits));", "averaged, not added"),
     reduce("sum-in-t", "float sum = 0.0f;", "T sum = T(0.0f);", "values are wrong"),
     reduce(
