@@ -14,7 +14,7 @@ from course import toolchain
 from course.build import ensure_built, is_stale
 from course.build_errors import summary
 from course.errors import CourseError
-from course.paths import SRC
+from course.paths import ROOT, SRC
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 
@@ -114,11 +114,13 @@ def test_a_compiler_error_names_file_line_and_text_and_the_old_library_stays(pro
     change(project, "2 * x[i]", "2 * z[i]")
     with pytest.raises(CourseError) as error:
         build(project)
-    where, text = str(error.value).split("\n", 1)
+    where, text, said = str(error.value).split("\n")
     assert where.endswith("extensions does not build:")
     assert text.startswith("src/twice.cpp:7: ")
     assert "z" in text
-    assert ".course" not in str(error.value)
+    assert ".course" not in text
+    full = Path(said.removeprefix("(all that was said: ").removesuffix(")"))
+    assert "twice.cpp:7:" in (ROOT / full).read_text()
     assert library.read_bytes() == before
     change(project, "2 * z[i]", "2 * x[i]")
     assert not stale(project)

@@ -76,6 +76,7 @@ def test_stubs_stay_to_do_where_the_rest_does_not_compile(graded: Callable[..., 
     stub = 'throw std::runtime_error("Week 1 Day 1 Task 1: twice - see book/src/week1-01-one.md#task-1") $'
     report = graded("for (size_t i = 0; i < n; ++i) y[i] = 2 * x[i];", stub)
     assert kinds(report) == ["todo", "todo", "failed"]
+    assert "does not build" in report.output.partition("Week 1 Day 1")[0]  # told before the tasks, which are all to do
 
 
 def test_an_exception_of_the_kernel_is_shown_as_it_is(graded: Callable[..., Report]):

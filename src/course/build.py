@@ -135,7 +135,10 @@ def _run(command: list[str], tree: Path, toolchain: Toolchain, source: Path) -> 
     }
     status, output = _finish(command, os.environ | ccache | {"LC_ALL": "C"})
     if status:
-        raise CourseError(f"{_show(source)} does not build:\n{summary(output, tree / 'source')}")
+        said = tree / "output.txt"
+        said.write_text(output, encoding="utf-8")
+        first = summary(output, tree / "source")
+        raise CourseError(f"{_show(source)} does not build:\n{first}\n(all that was said: {_show(said)})")
 
 
 def _finish(command: list[str], environment: dict[str, str]) -> tuple[int, str]:

@@ -99,7 +99,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     parts = set().union(*(item.built_parts for item in session.items if isinstance(item, CaseItem)))
     if parts and not config.option.collectonly:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
-        config.stash[UNBUILT] = build(sorted(parts), package_folder(config.option.solution), reporter.write_line)
+        problems = build(sorted(parts), package_folder(config.option.solution), reporter.write_line)
+        for problem in problems.values():
+            reporter.write_line(problem)  # at once: where all cases are TODO no failure would tell it
+        config.stash[UNBUILT] = problems
 
 
 @pytest.hookimpl(wrapper=True)
