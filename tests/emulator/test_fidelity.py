@@ -22,6 +22,11 @@ KERNEL = "kernel void {0}(device float* o [[buffer(0)]], uint i [[thread_index_i
 
 # name -> (helpers, statements of a kernel with `device float* o` and `uint i`)
 ACCEPTED = {
+    "attributes": (
+        "inline __attribute__((always_inline)) float one() { return 1; }\n"
+        "struct __attribute__((packed)) S { char c; };",
+        "o[i] = one() + __builtin_ctz(8);",
+    ),
     "address_spaces": ("", "device float* p = o; thread float* q; float x = 1; q = &x; p[i] = *q;"),
     "const_left_or_right": ("", "const device float* p = o; device const float* q = o; o[i] = p[i] + q[i];"),
     "auto_pointer": ("", "auto p = o + 1; p[i] = 1;"),
@@ -177,6 +182,18 @@ REFUSED = {
     "printf": ("", 'printf("x");', 2, "no printf"),
     "string": ("", 'constant char* s = "text";', 2, "no strings"),
     "assembly": ("", 'asm("nop");', 2, "no inline assembly"),
+    "compilers_function": ("", "__builtin_trap();", 2, "belongs to the C++ compiler"),
+    "attribute_without_checks": (
+        "__attribute__((always_inline, no_sanitize_thread)) void f() {}",
+        "",
+        1,
+        "the attribute `no_sanitize_thread`",
+    ),
+    "attribute_that_runs": ("__attribute__((__constructor__)) void f() {}", "", 1, "the attribute `constructor`"),
+    "emulators_names": ("using namespace msl;", "", 1, "choose another one"),
+    "file_of_the_machine": ('#include "/etc/passwd"', "", 1, "no header /etc/passwd"),
+    "line_of_another_file": ('# 1 "other.h"\nextern "C" int system();', "", 1, "no header other.h"),
+    "line_by_a_macro": ('#define PLACE 7 "other.h"\n#line PLACE\nextern "C" int system();', "", 1, "and no #line"),
     "lambda": ("", "auto f = [](float x) { return x; };\no[0] = f(1);", 2, "a lambda"),
     "auto_parameter": ("void f(auto x) {}", "", 1, "C++20"),
     "concept": ("template <typename T> concept C = true;", "", 1, "C++20"),

@@ -140,6 +140,12 @@ def test_a_file_has_one_body(write: Writer, text: str):
         call(write(text), mx.ones(3))
 
 
+@pytest.mark.parametrize("text", ['#line 7 "other.metal"\n', '  # 3 "other.metal"\n'])
+def test_lines_stay_those_of_the_file(write: Writer, text: str):
+    with pytest.raises(KernelError, match=r"double\.metal:1: `#line`"):
+        call(write(text + DOUBLE), mx.ones(3))
+
+
 def test_a_missing_file_is_told(write: Writer, tmp_path: Path):
     kernel = write(DOUBLE)
     kernel.path.unlink()

@@ -140,7 +140,7 @@ _SENTENCES: dict[str, Callable[[_Site], str]] = {
     "array_index": lambda s: (
         f"{s.who} uses index {s.raw.offset} of an array{_note(s)} that is smaller: check the index"
     ),
-    "division_by_zero": lambda s: f"{s.who} divides an integer by zero: check the divisor",
+    "division_by_zero": lambda s: f"{s.who} divides an integer by zero, or the smallest one by -1: check the divisor",
     "step_limit": lambda s: f"{s.who} is still running after the step limit{_note(s)}: does its loop end?",
     "time_limit": lambda s: f"{s.who} is still running after the time limit{_note(s)}: does its loop end?",
     "threadgroup_memory": lambda s: (

@@ -10,14 +10,17 @@ STUBS = Path(__file__).with_name("stubs")
 TIMEOUT = 20.0  # seconds; a source takes milliseconds
 
 _FLAGS = ("-E", "-x", "c++", "-std=gnu++20", "-nostdinc", "-undef", "-D__METAL__=1", "-D__METAL_VERSION__=310")
+_LINE = re.compile(r'^\s*#line \d+ "(.*)"$', re.MULTILINE)
+_MARKER = re.compile(r'# (\d+) "(.*?)"(?: \d)*$')
+_NO_FILES = frozenset({"<stdin>", "<built-in>", "<command-line>", "<command line>"})  # names of the preprocessor's own
 _MESSAGE = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
 def preprocess(source: str, compiler: str, *folders: Path) -> str:
     """The source with its macros expanded and comments gone; line markers tell where each line came from.
 
-    folders: of further headers, after the Metal ones. Raises KernelError with file and line for an unknown header, an
-    open comment or `#if`, and for `#error`, whose text it carries.
+    folders: of further headers, after the Metal ones. Raises KernelError with file and line for an unknown header or
+    one that is not in these folders, an open comment or `#if`, and for `#error`, whose text it carries.
     """
     bad = next((i for i, letter in enumerate(source) if _is_odd(letter)), -1)
     if bad >= 0:
@@ -26,6 +29,8 @@ def preprocess(source: str, compiler: str, *folders: Path) -> str:
     command = [compiler, *_FLAGS, *places, "-"]
     result = run(command, TIMEOUT, stdin=source)
     if result.status == 0:
+        if stranger := _stranger(result.stdout, _NO_FILES | {*_LINE.findall(source)}, (STUBS, *folders)):
+            raise KernelError.of([stranger])
         return result.stdout
     problems = [
         Problem(match["file"].replace("<stdin>", "kernel"), int(match["line"]), _words(match["text"]))
@@ -34,6 +39,20 @@ def preprocess(source: str, compiler: str, *folders: Path) -> str:
     if not problems:
         raise KernelError(f"the preprocessor of {compiler} failed: {result.stderr.strip()[-400:] or 'no message'}")
     raise KernelError.of(problems)
+
+
+def _stranger(text: str, known: frozenset[str], folders: tuple[Path, ...]) -> Problem | None:
+    """The first place from which text comes that is neither of a `known` file nor of one in `folders`."""
+    file, line = "kernel", 1
+    for words in text.split("\n"):
+        marker = _MARKER.match(words)
+        if not marker:
+            line += 1
+            continue
+        if marker[2] not in known and not any(Path(marker[2]).is_relative_to(folder) for folder in folders):
+            return Problem(file, line, f"{_words(f'{marker[2]}: No such file or directory')}, and no #line")
+        file, line = marker[2], int(marker[1])
+    return None
 
 
 def _is_odd(letter: str) -> bool:

@@ -12,6 +12,7 @@ from course.emulator.session import current
 from course.kernels import proof
 from course.paths import extension_folder, package_folder
 
+_LINE = re.compile(r"^[ \t]*#[ \t]*(?:line\b|\d)", re.MULTILINE)
 _BODY = re.compile(r"^[ \t]*// kernel body[ \t]*$", re.MULTILINE)
 
 
@@ -75,12 +76,15 @@ def metal_kernel(
 def split_source(path: Path) -> tuple[str, str]:
     """A kernel file's helpers and its body, each with a `#line` that keeps the file's own line numbers.
 
-    Raises KernelError for a file that cannot be read or has not exactly one line `// kernel body`.
+    Raises KernelError for a file that cannot be read, has not exactly one line `// kernel body`, or has `#line` itself.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise KernelError(f"cannot read the kernel {path}: {getattr(error, 'strerror', error)}") from None
+    if line := _LINE.search(text):
+        number = text.count("\n", 0, line.start()) + 1
+        raise KernelError(f"{path.name}:{number}: `#line` would make errors name the wrong place: delete it")
     marks = list(_BODY.finditer(text))
     if len(marks) != 1:
         raise KernelError(

@@ -1,6 +1,7 @@
 """Words that Metal does not have, or that only newer C++ has."""
 
 from course.emulator.errors import Problem
+from course.emulator.translate.program import Program
 from course.emulator.translate.spaces import SPACES
 from course.emulator.translate.translator import Unit
 
@@ -19,6 +20,7 @@ _FORBIDDEN = {
     "register": "Metal has no register: delete the word",
     "extern": "Metal kernels have no external variables or C functions: delete it",
     "asm": "Metal has no inline assembly: write C++",
+    "__asm": "Metal has no inline assembly: write C++",
     "__asm__": "Metal has no inline assembly: write C++",
     "wchar_t": "Metal has no wchar_t: use uint",
     "std": "Metal has no namespace std: use metal::, which has the same names",
@@ -39,6 +41,7 @@ _FORBIDDEN = {
     "abort": "a kernel cannot abort: return instead",
     "exit": "a kernel cannot exit: return instead",
     **{f"M_{name}": f"Metal calls it `M_{name}_F`" for name in ("PI", "E", "SQRT2", "LN2", "LN10", "PI_2", "1_PI")},
+    "msl": "the emulator has this name for itself: choose another one",
     "rand": "Metal has no random numbers: pass them in a buffer",
 }
 _LIBC = (
@@ -64,6 +67,12 @@ _LIBC_FLOAT = {f"{name}f": name for name in _LIBC}
 _MISSING = frozenset(
     {"erf", "erfc", "lgamma", "tgamma", "expm1", "cbrt", "nearbyint", "remainder", "lrint", "lround", "llround", "logb"}
 )
+# The compiler's own words. What they can do to the emulator, from leaving out its checks to ending the process, no
+# Metal kernel needs.
+_COMPILERS = ("__sync_", "__atomic_", "__c11_", "__builtin_", "__tsan", "__ubsan", "msl_", "MSL_")
+_BUILTINS = frozenset({"__builtin_ctz", "__builtin_clz", "__builtin_popcount", "__builtin_expect"})  # MLX's kernels do
+_ATTRIBUTE = ("__attribute__", "__attribute", "__declspec")
+_HARMLESS = frozenset({"always_inline", "noinline", "unused", "packed", "aligned"})
 _METAL_WORDS = SPACES | {"kernel", "vertex", "fragment"}
 _AFTER_VARIABLE = frozenset({"=", ",", ")", "+", "-", "/", "%", "<", ">", "[", ".", "+=", "-=", "*=", "++", "--", "=="})
 _BEFORE_LAMBDA = frozenset({"=", "(", ",", "return", "{", ";", "&&", "||", "?", ":", "}"})
@@ -93,13 +102,23 @@ def _fault(unit: Unit, index: int) -> str | None:
     called = program.text(index + 1) == "("
     if word in _LIBC_FLOAT and called:
         return f"`{word}`: Metal calls it `{_LIBC_FLOAT[word]}`"
-    if word.startswith(("__sync_", "__atomic_", "__tsan", "__ubsan", "msl_", "MSL_")):
+    if word in _ATTRIBUTE:
+        return _attribute(program, index)
+    if word.startswith(_COMPILERS) and word not in _BUILTINS:
         return f"`{word}` belongs to the C++ compiler: use a function of the Metal library"
     if word in _MISSING and called and word not in {function.name for function in unit.scopes.functions}:
         return f"`{word}`: Metal has no such function, write it yourself"
     if word in _METAL_WORDS and program.text(index + 1) in _AFTER_VARIABLE:
         return f"`{word}` is a word of Metal: choose another name"
     return f"`{word}`: {_FORBIDDEN[word]}" if word in _FORBIDDEN else None
+
+
+def _attribute(program: Program, index: int) -> str | None:
+    """What is wrong with the attributes in the parentheses after `index`."""
+    last = program.partner[index + 1] if program.text(index + 1) == "(" else index + 1
+    names = (program.text(i).strip("_") for i in range(index + 1, last) if program.kind(i) == "name")
+    unknown = next((name for name in names if name not in _HARMLESS), None)
+    return f"the attribute `{unknown}` belongs to the C++ compiler: delete it" if unknown else None
 
 
 def _in_static_assert(unit: Unit, index: int) -> bool:
