@@ -1,4 +1,7 @@
-"""Plausible wrong solutions of Week 2 Day 7, and the case that catches each."""
+"""Plausible wrong solutions of Week 2 Day 7, and the case that catches each.
+
+A Metal kernel is compiled once for each head dimension and type, so killers are cases with few of them.
+"""
 
 from course.mutants import Mutant
 
@@ -16,6 +19,7 @@ FIRST_BLOCK = "the first block of keys was left out"
 FROM_ZERO = "does the maximum start at 0?"
 NO_SCALE = "the scale was forgotten"
 ALL_SCORES = "the scores of all"
+MERGED = "the parts were merged without rescaling"
 RACE = "data race"
 OUT_OF_BOUNDS = "out of bounds"
 
@@ -28,11 +32,11 @@ def cpp(name: str, old: str, new: str, message: str, killer: str = "CppFlashMatc
     return Mutant(name, 2, CPP, old, new, message, killer)
 
 
-def decode(name: str, old: str, new: str, message: str, killer: str = "DecodeMatchesFloat64") -> Mutant:
+def decode(name: str, old: str, new: str, message: str, killer: str = "DecodeReadsViewsByTheirStrides") -> Mutant:
     return Mutant(name, 3, DECODE, old, new, message, killer)
 
 
-def prefill(name: str, old: str, new: str, message: str, killer: str = "PrefillMatchesFloat64") -> Mutant:
+def prefill(name: str, old: str, new: str, message: str, killer: str = "PrefillReadsViewsByTheirStrides") -> Mutant:
     return Mutant(name, 4, PREFILL, old, new, message, killer)
 
 
@@ -210,6 +214,15 @@ STRIDES = (
     "const long k_row = k_strides[2], k_step = k_strides[3];\nconst long v_row = v_strides[2], v_step = v_strides[3];"
 )
 NO_STRIDES = "const long k_row = D, k_step = 1;\nconst long v_row = D, v_step = 1;"
+DECODE_FIRST = """for (uint s = simdgroup; s < S; s += simdgroups) {
+  float score = 0.0f;
+  for (int j = 0; j < PER_LANE; j++) {
+    const int d = lane + 32 * j;
+    score += d < D ? query[j] * float(k_head[s * k_row + d * k_step]) : 0.0f;
+  }
+  maximum = max(maximum, simd_sum(score));
+}
+for (uint s = simdgroup; s < S; s += simdgroups) {"""
 DECODE_ALL = """threadgroup float all[3000];
 for (uint s = simdgroup; s < S; s += simdgroups) {
   float score = 0.0f;
@@ -248,8 +261,16 @@ ARRAYS = """    decode = L == 1
 """
 
 _DECODE = [
-    decode("decode-sum-kept", "sum = sum * keep + weight;", "sum = sum + weight;", SUM_KEPT),
-    decode("decode-result-kept", "result[j] * keep + weight", "result[j] + weight", RESULT_KEPT),
+    decode(
+        "decode-sum-kept", "sum = sum * keep + weight;", "sum = sum + weight;", SUM_KEPT, "DecodeSurvivesSteepScores"
+    ),
+    decode(
+        "decode-result-kept",
+        "result[j] * keep + weight",
+        "result[j] + weight",
+        RESULT_KEPT,
+        "DecodeSurvivesSteepScores",
+    ),
     decode("decode-maximum-not-kept", "  maximum = larger;\n", "", "NaN: expected 0"),
     decode(
         "decode-maximum-from-zero",
@@ -258,27 +279,27 @@ _DECODE = [
         "NaN: expected 0",
         "DecodeSurvivesSteepScores",
     ),
-    decode("decode-merge", SHARE, "const float share = 1.0f;", "the parts were merged without rescaling"),
+    decode("decode-merge", SHARE, "const float share = 1.0f;", MERGED, "DecodeSurvivesSteepScores"),
     decode("decode-merge-sums", "total += share * sums[i];", "total += sums[i];", "expected"),
     decode("decode-no-division", "T(merged / total)", "T(merged)", NO_DIVISION),
     decode("decode-no-barrier", BARRIER, "\n", RACE),
     decode("decode-simdgroup-barrier", BARRIER, "simdgroup_barrier(mem_flags::mem_threadgroup);\n", RACE),
     decode("decode-wrong-flag", BARRIER, "threadgroup_barrier(mem_flags::mem_device);\n", RACE),
     decode("decode-unwritten", "lane < simdgroups ? maxima[lane] : -INFINITY", "maxima[lane]", "nobody has written"),
-    decode("decode-first-key", DECODE_LOOP, DECODE_LOOP.replace("= simdgroup;", "= simdgroup + 1;"), FIRST_BLOCK),
+    decode(
+        "decode-first-key",
+        DECODE_LOOP,
+        DECODE_LOOP.replace("= simdgroup;", "= simdgroup + 1;"),
+        FIRST_BLOCK,
+        "DecodeMatchesFloat64",
+    ),
     decode("decode-last-key", DECODE_LOOP, DECODE_LOOP.replace("s < S", "s + 1 < S"), LAST_BLOCK),
     decode("decode-no-simd-sum", "simd_sum(score)", "score", "expected"),
     decode("decode-no-scale", "float(q_head[d * q_strides[3]]) * scale", "float(q_head[d * q_strides[3]])", NO_SCALE),
     decode("decode-no-guard", "score += d < D ? query[j]", "score += true ? query[j]", OUT_OF_BOUNDS),
-    decode("decode-strides", STRIDES, NO_STRIDES, "the strides were ignored", "DecodeReadsViewsByTheirStrides"),
-    decode(
-        "decode-keys-twice",
-        "simd_sum(score), value);",
-        "simd_sum(score + 0.0f * float(k_head[s * k_row + lane])), value);",
-        "device read bytes",
-        "DecodeReadsKeysOnce",
-    ),
-    decode("decode-all-scores", DECODE_QUERY + DECODE_LOOP, DECODE_ALL, OUT_OF_BOUNDS, "DecodeTakesAnyNumberOfKeys"),
+    decode("decode-strides", STRIDES, NO_STRIDES, "the strides were ignored"),
+    decode("decode-two-passes", DECODE_LOOP, DECODE_FIRST, "device read bytes", "DecodeReadsKeysOnce"),
+    decode("decode-all-scores", DECODE_QUERY + DECODE_LOOP, DECODE_ALL, "uses index", "DecodeTakesAnyNumberOfKeys"),
     Mutant(
         "decode-in-arrays",
         3,
@@ -300,8 +321,20 @@ END = "// end task: flash_prefill"
 _PREFILL = [
     prefill("prefill-not-transposed", "ulong2(0), true)", "ulong2(0), false)", "expected"),
     prefill("prefill-half-a-head", "for (int d = 0; d < D; d += 8) {", "for (int d = 8; d < D; d += 8) {", "expected"),
-    prefill("prefill-sum-kept", "sum = sum * keep + tile_sum;", "sum = sum + tile_sum;", SUM_KEPT),
-    prefill("prefill-result-kept", "diagonal[row * 9] = keep;", "diagonal[row * 9] = 1.0f;", RESULT_KEPT),
+    prefill(
+        "prefill-sum-kept",
+        "sum = sum * keep + tile_sum;",
+        "sum = sum + tile_sum;",
+        SUM_KEPT,
+        "PrefillSurvivesSteepScores",
+    ),
+    prefill(
+        "prefill-result-kept",
+        "diagonal[row * 9] = keep;",
+        "diagonal[row * 9] = 1.0f;",
+        RESULT_KEPT,
+        "PrefillSurvivesSteepScores",
+    ),
     prefill("prefill-maximum-not-kept", "  maximum = larger;\n", "", "expected"),
     prefill("prefill-one-key-more", VISIBLE, "visible - first_key + 1, lane", ONE_KEY_MORE),
     prefill("prefill-one-key-less", VISIBLE, "visible - first_key - 1, lane", NOT_ITSELF),
@@ -315,7 +348,13 @@ _PREFILL = [
         "must be skipped",
         "PrefillSkipsWhatNobodySees",
     ),
-    prefill("prefill-last-tile", TILES, TILES.replace("first_key <", "first_key + KEYS <="), LAST_BLOCK),
+    prefill(
+        "prefill-last-tile",
+        TILES,
+        TILES.replace("first_key <", "first_key + KEYS <="),
+        LAST_BLOCK,
+        "PrefillSurvivesSteepScores",
+    ),
     prefill("prefill-no-barrier-1", LOAD_KEYS + "  " + BARRIER, LOAD_KEYS, RACE),
     prefill("prefill-no-barrier-2", BARRIER + "\n  " + LOAD_VALUES, LOAD_VALUES, RACE),
     prefill("prefill-no-barrier-3", LOAD_VALUES + "  " + BARRIER, LOAD_VALUES, RACE),
@@ -326,7 +365,7 @@ _PREFILL = [
     prefill("prefill-first-simdgroup", SCORES, "tile_scores<KEYS, D>(scores, queries, tile);\n", RACE),
     prefill("prefill-past-the-end", LOAD_VALUES, LOAD_VALUES.replace("S, 1.0f", "S + KEYS, 1.0f"), OUT_OF_BOUNDS),
     prefill("prefill-keys-for-values", LOAD_VALUES, LOAD_VALUES.replace("v_head", "k_head"), "expected"),
-    prefill("prefill-strides", STRIDES, NO_STRIDES, "the strides were ignored", "PrefillReadsViewsByTheirStrides"),
+    prefill("prefill-strides", STRIDES, NO_STRIDES, "the strides were ignored"),
     Mutant(
         "prefill-in-arrays",
         4,
