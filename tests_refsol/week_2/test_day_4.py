@@ -126,6 +126,43 @@ def check_spoilt(inputs: dict, got: mx.array) -> None:
     check_product(inputs | {"x": inputs["clean"][mx.array(keep)]}, got[mx.array(keep)])
 
 
+RANGES = [(0, 1), (3, 4), (0, 40), (5, 12), (32, 40), (31, 33), (17, 17), (1, 39), (39, 40)]
+
+
+def range_inputs(rng, kernel: str, tokens: int) -> dict:
+    """A product of which only some rows are asked for at a time."""
+    return product_inputs(rng, (tokens,), 40, 96, kernel) | {"ranges": [list(rows) for rows in RANGES]}
+
+
+def ranges(solution, inputs: dict) -> list[np.ndarray]:
+    """What the kernel writes for each range: (tokens + 2, rows + 3) numbers, NaN where it wrote nothing."""
+    x, parts = inputs["x"], tuple(inputs[name] for name in ("words", "scales", "biases"))
+    mx.eval(x, parts)
+    written, group_size = library(solution).written_rows, inputs["group_size"]
+    results = [written(x, parts, group_size, inputs["kernel"], *rows) for rows in inputs["ranges"]]
+    return [np.array(y, dtype=np.float32).reshape(x.shape[0] + 2, -1) for y in results]
+
+
+def check_ranges(inputs: dict, got: list[np.ndarray]) -> None:
+    """The rows asked for are right, and nothing else was written."""
+    tokens = inputs["x"].shape[0]
+    for (begin, end), y in zip(inputs["ranges"], got, strict=True):
+        part = {**inputs, **{name: inputs[name][begin:end] for name in ("words", "scales", "biases")}}
+        what = f"rows {begin} .. {end - 1}" if end > begin else "no rows"
+        outside = ~np.isnan(y)
+        outside[:tokens, begin:end] = False
+        if outside.any():
+            m, r = np.argwhere(outside)[0]
+            raise AssertionError(f"asked for {what} of {tokens} tokens, the kernel wrote row {r} of token {m}")
+        if end > begin:
+            close_product(mx.array(y[:tokens, begin:end]), inputs["x"], part, what=f"{inputs['kernel']} kernel, {what}")
+
+
+def library(solution):
+    """The functions of the C++ library itself."""
+    return solution.module("kernels.cpu")._ext
+
+
 # Task 1: a primitive of your own
 
 
@@ -150,6 +187,17 @@ class ScalarProductMatchesFloat64:
 
     observe = product
     verify = check_product
+
+
+@case(task=1, params=[{"tokens": 2}])
+class ScalarKernelWritesItsRowsOnly:
+    """Asked for some rows of the matrix, the kernel writes these and touches nothing else of y."""
+
+    def inputs(rng, tokens):
+        return range_inputs(rng, "scalar", tokens)
+
+    observe = ranges
+    verify = check_ranges
 
 
 VIEWS = {
@@ -414,6 +462,17 @@ class VectorProductMatchesFloat64:
     verify = check_product
 
 
+@case(task=2, params=[{"tokens": 1}, {"tokens": 3}])
+class VectorKernelWritesItsRowsOnly:
+    """Asked for some rows of the matrix, the kernel writes these and touches nothing else of y."""
+
+    def inputs(rng, tokens):
+        return range_inputs(rng, "vector", tokens)
+
+    observe = ranges
+    verify = check_ranges
+
+
 @case(task=2, params=[{"I": 96}, {"I": 128, "group_size": 64, "dtype": mx.bfloat16}])
 class VectorProductTakesAnyNumberOfRows:
     """From one row of the matrix to nineteen, every row is computed and no other number is written."""
@@ -490,6 +549,17 @@ class BlockedProductMatchesFloat64:
     verify = check_product
 
 
+@case(task=3, params=[{"tokens": 2}, {"tokens": 7}, {"tokens": 13}])
+class BlockedKernelWritesItsRowsOnly:
+    """Asked for some rows of the matrix, the kernel writes these and touches nothing else of y."""
+
+    def inputs(rng, tokens):
+        return range_inputs(rng, "blocked", tokens)
+
+    observe = ranges
+    verify = check_ranges
+
+
 @case(task=3, params=[{"I": 32}, {"I": 64, "group_size": 64, "dtype": mx.bfloat16}])
 class BlockedProductTakesAnyNumberOfTokens:
     """From one token to twenty-seven, every token is computed and no other number is written."""
@@ -548,11 +618,6 @@ class BlockedProductIsComputedByTheExtension:
 
 
 # Task 4: threads
-
-
-def library(solution):
-    """The functions of the C++ library itself."""
-    return solution.module("kernels.cpu")._ext
 
 
 def check_visits(visits: list[int], n: int, grain: int, depth: int) -> None:
@@ -693,6 +758,26 @@ class ExceptionsReachTheCaller:
         if got["none"]["type"] is not None:
             raise AssertionError(f"no piece threw, the caller got {got['none']['type']}: {got['none']['message']}")
         check_visits(got["after"], inputs["n"], inputs["grain"], 2)
+
+
+@case(task=4, timeout=15.0)
+class ExceptionsCrossThreads:
+    """What another thread of the pool throws reaches the caller of parallel_for, and does not end the process."""
+
+    def inputs(rng):
+        return {"seconds": 5.0}
+
+    def observe(solution, inputs):
+        ext = library(solution)
+        return {"threads": ext.threads(), "error": error_of(lambda: ext.parallel_failure_elsewhere(inputs["seconds"]))}
+
+    def verify(inputs, got):
+        expected = "RuntimeError" if got["threads"] > 1 else None
+        if got["error"]["type"] != expected:
+            raise AssertionError(
+                f"other threads threw runtime_error 'another thread', the caller got {got['error']['type']}: catch "
+                "what body throws on each thread, and rethrow it in parallel_for"
+            )
 
 
 @case(
