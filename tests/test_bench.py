@@ -59,7 +59,9 @@ def test_model_bench_writes_machine_and_all_speeds(model, tmp_path, llama_bench)
     file, plot = tmp_path / "numbers.json", tmp_path / "plot.svg"
     small = ("--ops", "packed", "--lengths", "4", "8", "--decode-at", "5", "--decode-tokens", "2", "--rounds", "3")
     out = ("--json", str(file), "--plot", str(plot), "--as-shipped")
-    done = bench("model", "--model", str(model), *small, *out, LLAMA_BENCH=str(llama_bench))
+    done = bench(
+        "model", "--model", str(model), *small, *out, LLAMA_BENCH=str(llama_bench), XDG_CACHE_HOME=str(tmp_path)
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(file.read_text())
     assert {"cpu", "cores", "memory_gib", "python", "mlx", "numpy", "mlx-lm", "openblas_route"} <= set(
