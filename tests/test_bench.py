@@ -167,6 +167,25 @@ def test_recompute_bench_measures_at_the_context(model, tmp_path):
     assert "20 tokens" in done.stdout
 
 
+def test_kernels_bench_compares_each_kernel_with_the_scalar_one(extension, tmp_path):
+    file = tmp_path / "numbers.json"
+    done = bench("kernels", "--rows", "1", "2", "--rounds", "2", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    results = json.loads(file.read_text())["results"]
+    assert [result["rows"] for result in results] == [1] * 4 + [2] * 5
+    assert {result["kernel"] for result in results if result["rows"] == 1} == {
+        "unpack, then MLX",
+        "scalar",
+        "vector",
+        "all threads",
+    }
+    for result in results:
+        assert_spread(result["flops"])
+        assert_spread(result["gain"])
+        if result["kernel"] == "scalar":
+            assert result["gain"] == {"median": 1.0, "min": 1.0, "max": 1.0}
+
+
 def test_mistakes_are_one_line(model, tmp_path):
     assert_one_line(bench("model", "--model", str(model), "--lengths", "65"), "context of 64")
     assert_one_line(bench("recompute", "--model", str(model), "--context", "60"), "lower --context")

@@ -121,6 +121,13 @@ _SCALAR = [
         "r * w.groups + k % w.groups",
         "groups were dealt out",
     ),
+    scalar(
+        "scalar-ignores-begin",
+        "for (int64_t r = begin; r < end; ++r) {",
+        "for (int64_t r = 0; r < end; ++r) {",
+        "the kernel wrote row",
+        "ScalarKernelWritesItsRowsOnly",
+    ),
     scalar("scalar-no-bias", " + w.biases.at(group)) * x[k]", ") * x[k]", "the bias was left out"),
     scalar(
         "scalar-bias-first",
@@ -211,8 +218,15 @@ _VECTOR = [
         "vector-stride-of-one-product",
         "quarter, y + m * stride + r",
         "quarter, y + m * w.rows + r",
-        "logits of the model",
-        "FusedModelMatchesFloat64",
+        "the kernel wrote row",
+        "VectorKernelWritesItsRowsOnly",
+    ),
+    vector(
+        "vector-all-rows-in-each-piece",
+        "for (r = begin + kRows * quarter; r < end; ++r) {",
+        "for (r = begin + kRows * quarter; r < w.rows; ++r) {",
+        "the kernel wrote row",
+        "VectorKernelWritesItsRowsOnly",
     ),
 ]
 
@@ -268,6 +282,13 @@ _BLOCKED = [
         "BlockedProductTakesAnyNumberOfRows",
     ),
     blocked(
+        "blocked-past-the-end",
+        "std::min<int64_t>(panel.kRows, end - row)",
+        "std::min<int64_t>(panel.kRows, w.rows - row)",
+        "the kernel wrote row",
+        "BlockedKernelWritesItsRowsOnly",
+    ),
+    blocked(
         "blocked-rows-misplaced",
         "panel_tile<kTile>(x, t, panel, w, rows, y + row, stride);",
         "panel_tile<kTile>(x, t, panel, w, rows, y + begin, stride);",
@@ -286,6 +307,13 @@ _THREADS = [
         "    return;",
         "the caller got no exception",
         "ExceptionsReachTheCaller",
+    ),
+    threads(
+        "threads-exception-not-caught",
+        "    } catch (...) {",
+        "    } catch (const std::bad_alloc&) {",
+        "your code ended its process",
+        "ExceptionsCrossThreads",
     ),
     threads("threads-last-piece-lost", PIECE, f"if (begin + grain <= n) {PIECE}", "were left out", COVERED),
     threads("threads-piece-one-short", PIECE, "body(begin, std::min(begin + grain, n - 1));", "piece [", COVERED),
