@@ -25,7 +25,7 @@ def random_attention(
     }
 
 
-def steep_attention(rng: np.random.Generator, slope: str, **sizes: int) -> dict[str, mx.array]:
+def steep_attention(rng: np.random.Generator, slope: str, **sizes: int | mx.Dtype) -> dict[str, mx.array]:
     """Inputs whose scores, with scale 1, lie far from 0: all at 300 or -300, or rising or falling with the position."""
     inputs = random_attention(rng, **sizes)
     B, H, L, D = inputs["q"].shape
@@ -39,7 +39,8 @@ def steep_attention(rng: np.random.Generator, slope: str, **sizes: int) -> dict[
     direction = rng.choice([-1, 1], D) / D**0.5
     keys = level[:, None] * direction + rng.standard_normal(inputs["k"].shape) * 0.7
     queries = direction * rng.uniform(0.8, 1.2, (B, H, L, 1))
-    return inputs | {"q": mx.array(queries.astype(np.float32)), "k": mx.array(keys.astype(np.float32))}
+    steep = {"q": queries, "k": keys}
+    return inputs | {name: mx.array(x.astype(np.float32)).astype(inputs["v"].dtype) for name, x in steep.items()}
 
 
 VIEWS = ("front of a buffer", "middle of a buffer", "heads last", "features first")

@@ -100,6 +100,13 @@ _PYTHON = [
         "stop growing",
         "FlashSumsInFloat32",
     ),
+    python(
+        "scores-in-dtype",
+        "queries @ keys.swapaxes(-1, -2)",
+        "queries.astype(q.dtype) @ keys.astype(q.dtype).swapaxes(-1, -2)",
+        "expected",
+        "FlashSurvivesSteepScores",
+    ),
     python("wrong-dtype", ".reshape(q.shape).astype(q.dtype)", ".reshape(q.shape)", "the dtype is wrong"),
     python("all-scores", LOOP, "block = S\n    " + LOOP, "scores of all", "FlashNeverHoldsAllScores"),
     python(
@@ -294,6 +301,9 @@ _DECODE = [
         "DecodeMatchesFloat64",
     ),
     decode("decode-last-key", DECODE_LOOP, DECODE_LOOP.replace("s < S", "s + 1 < S"), LAST_BLOCK),
+    decode(
+        "decode-query-in-t", "float query[PER_LANE];", "T query[PER_LANE];", "expected", "DecodeSurvivesSteepScores"
+    ),
     decode("decode-no-simd-sum", "simd_sum(score)", "score", "expected"),
     decode("decode-no-scale", "float(q_head[d * q_strides[3]]) * scale", "float(q_head[d * q_strides[3]])", NO_SCALE),
     decode("decode-no-guard", "score += d < D ? query[j]", "score += true ? query[j]", OUT_OF_BOUNDS),
