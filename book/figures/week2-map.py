@@ -22,7 +22,7 @@ def draw(theme: Theme) -> Figure:
         4: (LEFT, 3.7, "CPU kernels", "--ops cpu, --ops fused", green),
         5: (RIGHT, 3.2, "First Metal kernels", "one GPU, or none", purple),
         6: (RIGHT, 4.2, "Metal matrix kernels", "--ops metal", purple),
-        7: (MIDDLE, 5.3, "Flash attention", "--ops flash", red),
+        7: (MIDDLE, 5.3, "Flash attention", "--ops flash, --ops metal-flash", red),
     }
     for below, above in ((1, 2), (2, 3), (3, 4), (3, 5), (5, 6), (4, 7), (6, 7)):
         start, end = ((days[day][0] + WIDTH / 2, days[day][1]) for day in (below, above))
