@@ -203,6 +203,7 @@ class RowsThatDoNotFitAreRefused:
         else:
             sizes = (1, 11)  # rows of size 1 would broadcast
             others = [[*shape[:axis], size, *shape[axis + 1 :]] for size in sizes]
+            others[1][2] = 99  # and these would not fit
             wrong = [
                 {"rows": rows_of(rng, tuple(other)), "values": [size, shape[axis]]}
                 for size, other in zip(sizes, others, strict=True)
@@ -214,8 +215,9 @@ class RowsThatDoNotFitAreRefused:
         for wrong in inputs["wrong"]:
             cache = solution.module("cache.dense").DenseCache(64)  # growing would notice what writing does not
             cache.update(*inputs["good"][0])
-            error = error_of(lambda cache=cache, wrong=wrong: cache.update(*wrong["rows"]))
-            results.append({"error": error, "offset": cache.offset, "after": cache.update(*inputs["good"][1])})
+            error, sizes = error_of(lambda cache=cache, wrong=wrong: cache.update(*wrong["rows"])), [cache.nbytes]
+            result = {"error": error, "offset": cache.offset, "after": cache.update(*inputs["good"][1])}
+            results.append(result | {"sizes": [*sizes, cache.nbytes]})
         return results
 
     def verify(inputs, got):
@@ -224,6 +226,9 @@ class RowsThatDoNotFitAreRefused:
             what = f"an update in which {inputs['name']} is another one"
             refused(result["error"], wrong["values"], what)
             unequal(result["offset"], first, f"a refused update moved the offset from {first} to {result['offset']}")
+            room = 2 * 64 * inputs["good"][0][0][:, :, :1].nbytes
+            text = f"nbytes after a refused update and after the next one: {result['sizes']}, expected {room} twice"
+            unequal(result["sizes"], [room] * 2, f"{text}: the refused one changed the capacity")
             for which, x, i in (("keys", result["after"][0], 0), ("values", result["after"][1], 1)):
                 want = joined([wide(part[i]) for part in inputs["good"]])
                 close(x, want, tol=0.0, what=f"the {which} of an update after a refused one")
@@ -392,12 +397,12 @@ def played(cache, script: list, rows: list) -> list[dict[str, object]]:
     return [error_of(lambda args=(*step, part): play(*args)) for step, part in zip(script, rows, strict=True)]
 
 
-@case(task=2)
+@case(task=2, params=[{"length": 3}, {"length": 0}, {"length": 9}])
 class RewindMovesOnlyTheOffset:
     """A rewind keeps the buffers, sets the offset, and does not change arrays that were returned before."""
 
-    def inputs(rng):
-        return {"first": rows_of(rng, (1, 2, 9, 4)), "second": rows_of(rng, (1, 2, 5, 4)), "length": 3}
+    def inputs(rng, length):
+        return {"first": rows_of(rng, (1, 2, 9, 4)), "second": rows_of(rng, (1, 2, 5, 4)), "length": length}
 
     def observe(solution, inputs):
         cache = solution.module("cache.dense").DenseCache(4)
@@ -520,12 +525,15 @@ class CacheBytesIsAClosedForm:
 
 
 class JoinedCache:
-    """A cache as simple as can be: it joins what it is given. Good for one layer; others bring their own."""
+    """A cache as simple as can be: it joins what it is given. Good for one layer and one number of sequences."""
 
     def __init__(self):
-        self.offset, self.rows = 0, None
+        self.offset, self.rows, self.sequences = 0, None, None
 
     def update(self, k: mx.array, v: mx.array) -> tuple[mx.array, mx.array]:
+        self.sequences = self.sequences or len(k)
+        if len(k) != self.sequences:
+            raise ValueError(f"B is {len(k)}, the cache was begun with {self.sequences}: another one needs new caches")
         self.rows = (k, v) if self.rows is None else tuple(map(self._append, self.rows, (k, v)))
         self.offset += k.shape[2]
         return self.rows

@@ -517,6 +517,12 @@ class EvaluatesInsideTheClock:
 
     def verify(inputs, got):
         measured_runs(got, inputs, "its result was not evaluated before the clock was read")
+        for began, evaluated in got[: inputs["warmup"]]:
+            if evaluated > began + 1:
+                raise AssertionError(
+                    f"a warm-up run began after reading {began} of the clock, and its result was evaluated after "
+                    f"reading {evaluated}: nothing was warmed up"
+                )
 
 
 def measured_runs(got: list, inputs: dict, text: str) -> None:

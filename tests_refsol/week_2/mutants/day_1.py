@@ -114,6 +114,13 @@ _UPDATE = [
         "a refused update moved the offset",
         "RowsThatDoNotFitAreRefused",
     ),
+    update(
+        "grown-too-early",
+        "        self._check(k, v)\n        end = self.offset + k.shape[2]\n" + DOUBLE,
+        "        end = self.offset + k.shape[2]\n" + DOUBLE + "        self._check(k, v)\n",
+        "the refused one changed the capacity",
+        "RowsThatDoNotFitAreRefused",
+    ),
 ]
 
 SET = "        self.offset = length\n"
@@ -144,6 +151,13 @@ _REWIND = [
         SET,
         SET + "        if self.keys is not None:\n"
         "            self.keys, self.values = self.keys[:, :, :length], self.values[:, :, :length]\n",
+        "the buffers should stay as they are",
+        "RewindMovesOnlyTheOffset",
+    ),
+    rewind(
+        "gives-room-back",
+        SET,
+        SET + "        if length == 0:\n            self.capacity = max(1, self.capacity // 2)\n",
         "the buffers should stay as they are",
         "RewindMovesOnlyTheOffset",
     ),
@@ -258,6 +272,13 @@ _CACHED = [
         "self.caches = [self.make_cache()] * len(self.model.layers)",
         "each layer needs one of its own",
         "EachLayerHasItsOwnCache",
+    ),
+    cached(
+        "caches-never-renewed",
+        "if start == 0:",
+        "if not self.caches:",
+        "another one needs new caches",
+        "RunsOnlyWhatIsNew",
     ),
     cached(
         "own-kind-of-cache",

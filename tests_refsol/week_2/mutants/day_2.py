@@ -221,6 +221,13 @@ _TIMING = [
         "was not evaluated",
     ),
     run(
+        "warm-up-not-evaluated",
+        RUN.replace(
+            "mx.eval(work())", "result = work()\n        if len(readings) >= warmup:\n            mx.eval(result)"
+        ),
+        "nothing was warmed up",
+    ),
+    run(
         "not-synchronised",
         RUN.replace("        mx.synchronize()\n", ""),
         "nobody synchronised",
