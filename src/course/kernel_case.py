@@ -14,6 +14,10 @@ from course.kernels import checked, dispatches, faulty
 
 Plain = dict[str, object]
 
+_LEAST_CHANGE = 1e-3
+"""What a wrong number of a kernel must change in the result, as a share of its largest value: far more than rounding,
+or else a decoy could be added with a weight that no tolerance sees."""
+
 SLACK = 2.0
 """How many times its formula a counter may reach: line sizes are model assumptions, and styles differ."""
 
@@ -99,8 +103,9 @@ def judge_proof(values: Plain, kernels: Sequence[str]) -> None:
     for kernel in kernels:
         if not values["counts"].get(kernel):
             raise AssertionError(f"the kernel {kernel} was never called: the result comes from somewhere else")
-        same = np.array_equal(_numbers(values["disturbed"][kernel]), _numbers(values["result"]), equal_nan=True)
-        if same:
+        result = _numbers(values["result"])
+        change = np.abs(_numbers(values["disturbed"][kernel]) - result)
+        if not (change > _LEAST_CHANGE * np.abs(result).max()).any():
             raise AssertionError(f"the result does not depend on what the kernel {kernel} returns: use its output")
 
 
