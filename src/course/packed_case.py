@@ -81,8 +81,18 @@ def likely_dense(matrix: Matrix) -> dict[str, np.ndarray | Callable[[], np.ndarr
         "groups were dealt out: a group is a run of neighbours": levels * scales[..., dealt] + biases[..., dealt],
         "the first group's scale was used for the whole row": levels * scales[..., :1] + bias,
         "the levels were taken as signed": signed * scale + bias,
+        "the mask has one bit too few": levels % 2 ** (bits - 1) * scale + bias,
         "the arithmetic was done in bfloat16": lambda: wide(halves),
     } | {text.replace("went into", "was read from"): dense64(matrix, order) for text, order in ORDERS.items()}
+
+
+def kept_sums(x: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """x times the matrix (O, I), where the sum over a group goes on from the group before."""
+    groups = wide(matrix["scales"]).shape[-1]
+    levels = levels_of(np.array(matrix["words"]), matrix["bits"]).astype(np.float64)
+    levels, parts = levels.reshape(len(levels), groups, -1), x.reshape(*x.shape[:-1], groups, -1)
+    sums = np.einsum("ogk,...gk->...og", levels, parts).cumsum(-1)
+    return (sums * wide(matrix["scales"])).sum(-1) + parts.sum(-1) @ wide(matrix["biases"]).T
 
 
 def rounding(x: np.ndarray, matrix: Matrix) -> float:
@@ -113,6 +123,7 @@ def product_suspects(x: np.ndarray, matrix: Matrix) -> dict[str, Callable[[], np
         "the last group of each row is missing": lambda: without(slice(-group_size, None)),
         "the first group of each row is missing": lambda: without(slice(group_size)),
         "the last word of each row is missing": lambda: without(slice(-8, None)),
+        "the sum over a group went on from the group before: begin each at zero": lambda: kept_sums(x, matrix),
         "the biases were added as they are, not times the sum of x": lambda: scaled + biases.sum(-1),
         "every group got the bias times the first group's sum of x": lambda: scaled + groups[..., :1] * biases.sum(-1),
         "every token got the first token's sums of x": lambda: (
