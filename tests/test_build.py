@@ -189,6 +189,14 @@ def test_a_missing_compiler_is_told_with_its_fix(project: Path, monkeypatch: pyt
         stale(project)
 
 
+def test_a_build_tree_that_cannot_be_written_is_told(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(building, "TREES", tmp_path / "file" / "trees")
+    change(project, "2", "3")
+    with pytest.raises(CourseError, match=r"cannot build .*extensions \(.*trees.*: Not a directory\)"):
+        build(project)
+
+
 def test_a_missing_cmake_is_told_with_its_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "")

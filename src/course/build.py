@@ -42,10 +42,16 @@ def ensure_built(source: Path, destination: Path, module: str) -> Path:
         made_from = fingerprint(files, toolchain, module)
         if library := stamp.fresh(made_from):
             return library
-        with _tree(files, toolchain) as tree:
-            built = _build(tree, files, toolchain, module, source)
-            library = _install(built, destination, module)
-        stamp.note(made_from, library)
+        try:
+            with _tree(files, toolchain) as tree:
+                built = _build(tree, files, toolchain, module, source)
+                library = _install(built, destination, module)
+            stamp.note(made_from, library)
+        except OSError as error:
+            place = error.filename or TREES
+            raise CourseError(
+                f"cannot build {_show(source)} ({place}: {error.strerror}): make room, or the folder writable"
+            ) from None
         return library
 
 

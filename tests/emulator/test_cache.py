@@ -1,5 +1,6 @@
 """Compiled kernels on disk: found again, made anew after a change, safe for several processes, never waited for."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -47,6 +48,22 @@ def test_a_failed_build_leaves_nothing():
     with pytest.raises(KernelError):
         cache.build(SOURCE % "unknown", False, OWN)
     assert list(cache.folder().iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(KernelError, match=r"cannot keep compiled kernels in .*file.*set XDG_CACHE_HOME"):
+        cache.build(SOURCE % 1, False, OWN)
+
+
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch):
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(KernelError, match=r"kernels \(No space left on device\): make room"):
+        cache.build(SOURCE % 1, False, OWN)
 
 
 def test_several_processes_may_build_the_same_kernel(tmp_path: Path):

@@ -20,9 +20,12 @@ KEEP = 600  # compiled kernels; the ones not used for longest go first
 
 
 def folder() -> Path:
-    """Where compiled kernels are kept for this user."""
+    """Where compiled kernels are kept for this user. Raises KernelError where it cannot be made."""
     path = cache_folder() / "kernels"
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from None
     return path
 
 
@@ -39,6 +42,8 @@ def build(source: str, checked: bool, own: frozenset[str]) -> Path:
         return target
     try:
         _compile(source, target, checked, own)
+    except OSError as error:
+        raise _unwritable(target.parent, error) from None
     except KernelError as error:
         if not error.problems:
             raise
@@ -64,6 +69,10 @@ def _compile(source: str, target: Path, checked: bool, own: frozenset[str]) -> N
         if lines.exists() and not target.with_name(lines.name).exists():
             lines.replace(target.with_name(lines.name))
         built.replace(target)
+
+
+def _unwritable(place: Path, error: OSError) -> KernelError:
+    return KernelError(f"cannot keep compiled kernels in {place} ({error.strerror}): make room, or set XDG_CACHE_HOME")
 
 
 def _key(source: str, checked: bool) -> str:
