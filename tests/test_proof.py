@@ -111,6 +111,7 @@ def test_modules_of_a_package_share_its_library():
 
 SOURCE = """
 namespace mlx::core { struct array {}; array matmul(const array&, const array&); array add(const array&);
+array operator*(const array&, float); array operator>>(const array&, const array&); void operator<<(int&, const array&);
 struct QuantizedMatmul { QuantizedMatmul(); }; struct AddMM { AddMM(); }; namespace fast { array rope(const array&); } }
 extern "C" void cblas_sgemm(int);
 using namespace mlx::core;
@@ -130,6 +131,9 @@ void f() { array x; CALL; }
         ("cblas_sgemm(1)", [], "cblas_sgemm"),
         ("add(x)", ["matmul", "fast", "array.add"], None),
         ("fast::rope(x)", ["rope", "fast.rms_norm"], None),
+        ("x * 2.0f", ["multiply"], "mlx::core::operator*("),
+        ("x >> x", ["right_shift"], "mlx::core::operator>>("),
+        ("int i; i << x", ["multiply", "right_shift"], None),
     ],
 )
 def test_forbidden_symbols(tmp_path: Path, call: str, names: list[str], found: str | None):

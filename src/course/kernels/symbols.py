@@ -16,7 +16,11 @@ OPERATORS = (
     "matmul", "addmm", "block_masked_mm", "gather_mm", "segmented_mm", "inner", "outer", "tensordot", "einsum",
     "quantized_matmul", "gather_qmm", "qqmm", "quantize", "dequantize", "softmax", "logsumexp", "fast", "linalg", "fft",
     "conv_general", "conv1d", "conv2d", "import_function", "compile",
+    # What they are made of.
+    "multiply", "divide", "sum", "mean", "cumsum", "exp", "sigmoid", "tanh", "rsqrt", "square", "bitwise_and",
+    "right_shift", "take", "vmap",
 )  # fmt: skip
+_SIGNS = {"multiply": "*", "divide": "/", "bitwise_and": "&", "right_shift": ">>"}  # operators of arrays in C++
 # Products of other libraries, and looking up by name what must not be linked.
 _ALWAYS = re.compile(r"_?(cblas_\w+|[sdcz](gemm|gemv|dot)_?|dlsym|dlopen)(@.*)?$")
 
@@ -39,7 +43,8 @@ def _pattern(name: str) -> re.Pattern[str]:
     *path, last = name.split(".")
     inside = "::".join(["mlx::core", *path])
     words = "_?".join(map(re.escape, last.split("_")))
-    return re.compile(rf"\b{re.escape(inside)}::(?i:{words})\b")
+    sign = f"|{inside}::operator{re.escape(_SIGNS[name])}\\({inside}::array" if name in _SIGNS else ""
+    return re.compile(rf"\b{re.escape(inside)}::(?i:{words})\b{sign}")
 
 
 def _undefined(library: Path) -> list[str]:
