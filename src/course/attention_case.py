@@ -26,7 +26,7 @@ def random_attention(
 
 
 def steep_attention(rng: np.random.Generator, slope: str, **sizes: int | mx.Dtype) -> dict[str, mx.array]:
-    """Inputs whose scores, with scale 1, lie far from 0: all at 300 or -300, or rising or falling with the position."""
+    """Inputs whose scores, with a scale near 1, lie far from 0: at 300 or -300, or rising or falling."""
     inputs = random_attention(rng, **sizes)
     B, H, L, D = inputs["q"].shape
     S = inputs["k"].shape[2]

@@ -147,7 +147,7 @@ class FlashSurvivesSteepScores:
     """Scores far from zero, rising or falling, give finite and right results: only differences matter."""
 
     def inputs(rng, slope, dtype=mx.float32):
-        return steep_attention(rng, slope, H=2, L=3, S=40, D=16, dtype=dtype) | {"scale": 1.0, "block": 8}
+        return steep_attention(rng, slope, H=2, L=3, S=40, D=16, dtype=dtype) | {"scale": 0.9, "block": 8}
 
     def observe(solution, inputs):
         return python(solution)(**options(inputs))
@@ -326,7 +326,7 @@ class CppFlashSurvivesSteepScores:
     """Scores far from zero, rising or falling, give finite and right results in C++ too."""
 
     def inputs(rng, slope, L, dtype=mx.float32):
-        return steep_attention(rng, slope, H=2, L=L, S=300, D=16, dtype=dtype) | {"scale": 1.0}
+        return steep_attention(rng, slope, H=2, L=L, S=300, D=16, dtype=dtype) | {"scale": 0.9}
 
     def observe(solution, inputs):
         return cpp(solution)(**options(inputs))
@@ -522,7 +522,7 @@ class DecodeSurvivesSteepScores:
 
     def inputs(rng, slope, threads, dtype=mx.float32):
         inputs = steep_attention(rng, slope, H=2, L=1, S=40, D=16, dtype=dtype)
-        return inputs | {"scale": 1.0, "threads": threads}
+        return inputs | {"scale": 0.9, "threads": threads}
 
     def observe(solution, inputs):
         return checked_run(lambda: metal(solution)(**options(inputs)))
@@ -650,7 +650,7 @@ class PrefillSurvivesSteepScores:
     """Scores far from zero, rising or falling, give finite and right results in tiles too."""
 
     def inputs(rng, slope, dtype=mx.float32):
-        return steep_attention(rng, slope, L=10, S=75, D=16, dtype=dtype) | {"scale": 1.0}
+        return steep_attention(rng, slope, L=10, S=75, D=16, dtype=dtype) | {"scale": 0.9}
 
     def observe(solution, inputs):
         return checked_run(lambda: metal(solution)(**options(inputs)))

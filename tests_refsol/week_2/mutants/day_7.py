@@ -302,7 +302,11 @@ _DECODE = [
     ),
     decode("decode-last-key", DECODE_LOOP, DECODE_LOOP.replace("s < S", "s + 1 < S"), LAST_BLOCK),
     decode(
-        "decode-query-in-t", "float query[PER_LANE];", "T query[PER_LANE];", "expected", "DecodeSurvivesSteepScores"
+        "decode-score-in-t",
+        "  float score = 0.0f;\n  float value[PER_LANE];",
+        "  T score = T(0.0f);\n  float value[PER_LANE];",
+        "expected",
+        "DecodeSurvivesSteepScores",
     ),
     decode("decode-no-simd-sum", "simd_sum(score)", "score", "expected"),
     decode("decode-no-scale", "float(q_head[d * q_strides[3]]) * scale", "float(q_head[d * q_strides[3]])", NO_SCALE),
