@@ -3,6 +3,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "huge_pages.h"
 #include "mlx/utils.h"
 #include "simd.h"
 
@@ -105,6 +106,7 @@ void append_packed(std::vector<mx::array>& inputs, const PackedArrays& w) {
 PackedWeights packed_weights(const std::vector<mx::array>& inputs, size_t first, int group_size) {
   const mx::array &words = inputs[first], &scales = inputs[first + 1], &biases = inputs[first + 2];
   const int64_t columns = words.shape(1) * int64_t{8};
+  prefer_huge_pages(words.data<void>(), words.nbytes());
   return {words.data<uint32_t>(),
           {scales.data<void>(), dtype_of(scales)},
           {biases.data<void>(), dtype_of(biases)},

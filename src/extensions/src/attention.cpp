@@ -23,7 +23,10 @@ constexpr int64_t kLeastKeys = 128;
 template <class T>
 struct HeadRows {
   explicit HeadRows(const mx::array& a)
-      : data(static_cast<const T*>(a.data<void>())), batch_stride(a.strides(0)), head_stride(a.strides(1)), row_stride(a.strides(2)) {
+      : data(static_cast<const T*>(a.data<void>())),
+        batch_stride(a.strides(0)),
+        head_stride(a.strides(1)),
+        row_stride(a.strides(2)) {
     const int64_t D = a.shape(3), stride = a.strides(3);
     if (stride == 1 || D == 1) {
       return;

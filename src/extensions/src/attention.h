@@ -6,8 +6,8 @@
 
 namespace tiny_llm {
 
-// softmax(scale * Q K^T) V, causal: the L queries are the last L of S positions, query i sees keys 0 .. S - L + i, and a
-// query that sees none (L > S) gets zeros. Query heads h * G .. h * G + G - 1 share key/value head h, G = H / H_kv.
+// softmax(scale * Q K^T) V, causal: the L queries are the last L of S positions, query i sees keys 0 .. S - L + i, and
+// a query that sees none (L > S) gets zeros. Query heads h * G .. h * G + G - 1 share key/value head h, G = H / H_kv.
 //
 // q: (B, H, L, D). k, v: (B, H_kv, S, D), all float32 or all bfloat16, with any strides: a view of a cache is read
 // where it lies. Returns (B, H, L, D), row-major, in the dtype of q; scores and sums are float32.

@@ -5,12 +5,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
-#include <mutex>
-#include <set>
-#include <stdexcept>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -18,62 +12,13 @@
 #include "ceilings.h"
 #include "fused.h"
 #include "fused_qkv.h"
+#include "probes.h"
 #include "quantized_matmul.h"
 #include "threads.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace tiny_llm;
-
-// How often parallel_for called its body for each index, run `depth` times inside itself: for the tests of Day 4.
-static std::vector<int> parallel_visits(int64_t n, int64_t grain, int depth) {
-  std::vector<std::atomic<int>> visits(n);
-  const std::function<void(int)> run = [&](int level) {
-    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-      if (begin < 0 || end > n || begin >= end || end - begin > grain) {
-        throw std::out_of_range("piece [" + std::to_string(begin) + ", " + std::to_string(end) + ") of n " +
-                                std::to_string(n) + " with grain " + std::to_string(grain));
-      }
-      for (int64_t i = begin; i < end; ++i) {
-        visits[i].fetch_add(1);
-      }
-      if (level > 1 && begin == 0) {
-        run(level - 1);
-      }
-    });
-  };
-  run(depth);
-  return {visits.begin(), visits.end()};
-}
-
-// Throws std::runtime_error("index BAD") inside the piece that holds index `bad`.
-static void parallel_failure(int64_t n, int64_t grain, int64_t bad) {
-  parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-    if (begin <= bad && bad < end) {
-      throw std::runtime_error("index " + std::to_string(bad));
-    }
-  });
-}
-
-// How many threads were in the body of one parallel_for at the same time, where each waits up to `seconds` for the
-// others of the pool.
-static int parallel_meeting(int64_t n, double seconds) {
-  const int expected = ThreadPool::shared().threads();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  std::mutex mutex;
-  std::set<std::thread::id> present;
-  parallel_for(n, 1, [&](int64_t, int64_t) {
-    const auto met = [&] {
-      const std::lock_guard lock(mutex);
-      present.insert(std::this_thread::get_id());
-      return static_cast<int>(present.size()) >= expected;
-    };
-    while (!met() && std::chrono::steady_clock::now() < end) {
-      std::this_thread::yield();
-    }
-  });
-  return static_cast<int>(present.size());
-}
 
 NB_MODULE(_ext, m) {
   m.doc() = "C++ kernels as operations of MLX";
@@ -82,18 +27,12 @@ NB_MODULE(_ext, m) {
   m.def("identity", [](const mx::array& x) { return x; }, "x"_a,
         "x itself: shows that MLX's arrays cross into this library");
   m.def("instruction_set", &instruction_set, "The instructions that the kernels were built for");
-  m.def("threads", [] { return tiny_llm::ThreadPool::shared().threads(); }, "Threads of the pool, the caller's included");
+  m.def("threads", [] { return tiny_llm::ThreadPool::shared().threads(); },
+        "Threads of the pool, the caller's included");
   m.def("read_bandwidth", &read_bandwidth, "megabytes"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
         "Bytes per second that so many threads read from memory");
   m.def("peak_flops", &peak_flops, "threads"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
         "Float32 operations per second of vector multiply-adds");
-  m.def("parallel_visits", &parallel_visits, "n"_a, "grain"_a, "depth"_a = 1,
-        nb::call_guard<nb::gil_scoped_release>(), "How often parallel_for visits each of n indices");
-  m.def("parallel_failure", &parallel_failure, "n"_a, "grain"_a, "bad"_a, nb::call_guard<nb::gil_scoped_release>(),
-        "Runs parallel_for with a body that throws at index `bad`");
-
-  m.def("parallel_meeting", &parallel_meeting, "n"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
-        "How many threads one parallel_for over n pieces brings together, waiting for them up to `seconds`");
 
   using Packed = std::tuple<mx::array, mx::array, mx::array>;
   const auto packed = [](const Packed& w) {
@@ -139,4 +78,19 @@ NB_MODULE(_ext, m) {
       "x"_a, "norm"_a, "w"_a, "group_size"_a, "eps"_a, "W times normalised x: (B, L, E) -> (B, L, V)");
   m.def("flash_attention", &flash_attention, "q"_a, "k"_a, "v"_a, "scale"_a,
         "Causal attention: (B, H, L, D), twice (B, H_kv, S, D) -> (B, H, L, D)");
+
+  m.def("parallel_visits", &parallel_visits, "n"_a, "grain"_a, "depth"_a = 1,
+        nb::call_guard<nb::gil_scoped_release>(), "How often parallel_for visits each of n indices");
+  m.def("parallel_failure", &parallel_failure, "n"_a, "grain"_a, "bad"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "Runs parallel_for with a body that throws at index `bad`");
+  m.def("parallel_meeting", &parallel_meeting, "n"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "How many threads one parallel_for over n pieces brings together, waiting for them up to `seconds`");
+  m.def("parallel_failure_elsewhere", &parallel_failure_elsewhere, "seconds"_a,
+        nb::call_guard<nb::gil_scoped_release>(), "Runs parallel_for with a body that throws on other threads");
+  m.def(
+      "written_rows",
+      [packed](const mx::array& x, const Packed& w, int group_size, const std::string& kernel, int64_t begin,
+               int64_t end) { return written_rows(x, packed(w), group_size, kernel, begin, end); },
+      "x"_a, "w"_a, "group_size"_a, "kernel"_a, "begin"_a, "end"_a,
+      "What a kernel writes of the product when it is asked for some rows; the rest is NaN");
 }

@@ -5,8 +5,9 @@
 
 namespace tiny_llm {
 
-// Bytes per second that `threads` threads read together from a buffer of `megabytes` MB (10^6 bytes), the best of several
-// passes. Take a buffer several times larger than the last cache. Throws std::invalid_argument for sizes below 1.
+// Bytes per second that `threads` threads read together from a buffer of `megabytes` MB (10^6 bytes), the best of
+// several passes. Take a buffer several times larger than the last cache. Throws std::invalid_argument for
+// sizes or threads below 1.
 double read_bandwidth(int megabytes, int threads);
 
 // Float32 operations per second of `threads` threads that do nothing but vector multiply-adds for `seconds` (two

@@ -38,19 +38,25 @@ simd::Float dot(const T* a, const T* b, int64_t n) {
   return acc;
 }
 
-// Adds weights[i] * values[i * stride + d] to `to`, for one vector of d, `lanes` of which exist.
+// Adds weights[i] * values[i * stride + d] to `to`, for up to kVectors vectors of features, `lanes` of which exist.
 template <class T>
-void add_few(const float* weights, const T* values, int64_t stride, int64_t count, int lanes, float* to) {
-  simd::Float even = simd::load(to), odd = {};
-  int64_t i = 0;
-  for (; i + 2 <= count; i += 2) {
-    even = simd::fma(simd::set(weights[i]), simd::load(values + i * stride, lanes), even);
-    odd = simd::fma(simd::set(weights[i + 1]), simd::load(values + (i + 1) * stride, lanes), odd);
+void add_few(const float* weights, const T* values, int64_t stride, int64_t count, int64_t lanes, float* to) {
+  simd::Float total[kVectors];
+  int counts[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    counts[v] = static_cast<int>(std::clamp<int64_t>(lanes - v * simd::kLanes, 0, simd::kLanes));
+    total[v] = simd::load(to + v * simd::kLanes);
   }
-  if (i < count) {
-    even = simd::fma(simd::set(weights[i]), simd::load(values + i * stride, lanes), even);
+  for (int64_t i = 0; i < count; ++i) {
+    const simd::Float weight = simd::set(weights[i]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      total[v] = simd::fma(weight, simd::load(values + i * stride + v * simd::kLanes, counts[v]), total[v]);
+    }
   }
-  simd::store(to, even + odd);
+  for (int v = 0; v < kVectors; ++v) {
+    simd::store(to + v * simd::kLanes, total[v]);
+  }
 }
 
 }  // namespace
@@ -143,9 +149,8 @@ template <class T>
 void KeyBlock<T>::add_values(const float* weights, int64_t rows, Softmax& softmax) const {
   if (few_rows_) {
     for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t d = 0; d < D_; d += simd::kLanes) {
-        const int lanes = static_cast<int>(std::min<int64_t>(simd::kLanes, D_ - d));
-        add_few(weights + r * kKeys, values_ + d, value_stride_, count_, lanes, softmax.row(r) + d);
+      for (int64_t d = 0; d < D_; d += kKeys) {
+        add_few(weights + r * kKeys, values_ + d, value_stride_, count_, D_ - d, softmax.row(r) + d);
       }
     }
     return;

@@ -13,7 +13,7 @@ namespace {
 
 // Up to so many tokens, unpacking the weights for each costs less than turning them for the blocked kernel.
 constexpr int64_t kMostVectorTokens = 4;
-constexpr int64_t kPiecesPerThread = 8;
+constexpr int64_t kPiecesPerThread = 4;
 constexpr int64_t kBlock = 32;  // rows: a panel of the blocked kernel on AVX-512, and a multiple of it elsewhere
 
 using Loop = std::function<void(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t)>& body)>;

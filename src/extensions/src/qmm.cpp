@@ -15,7 +15,7 @@ static void unpack_panel(const PackedWeights& w, int64_t row, int64_t rows, Pane
   // end task: unpack_panel
 }
 
-// The products of one panel with one tile of Tile tokens, total[m][v]: token m with the v-th vector of the panel's rows.
+// The products of one panel with one tile of Tile tokens. total[m][v]: token m with vector v of the panel's rows.
 //
 // The 2 * Tile sums of a group stay in registers: a vector of weights serves all tokens, a number of x both vectors.
 template <int Tile, class Element>

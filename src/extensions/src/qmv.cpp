@@ -14,13 +14,14 @@ void qmv_scalar(const float* x, const PackedWeights& w, int64_t begin, int64_t e
   // end task: qmv_scalar
 }
 
-// The products of `Rows` rows, r, r + apart, r + 2 * apart, ..., with one token: y[i * apart] = row (r + i * apart) of W
-// times x.
+// The products of `Rows` rows, r, r + apart, r + 2 * apart, ..., with one token:
+// y[i * apart] = row (r + i * apart) of W times x.
 //
-// Takes kLanes groups at a time: so many scales fill one vector. Every load of x serves all the rows, and their sums are
-// independent of each other, so that the machine need not wait for one multiply-add to begin the next.
+// Takes kLanes groups at a time: so many scales fill one vector. Every load of x serves all the rows, and their sums
+// are independent of each other, so that the machine need not wait for one multiply-add to begin the next.
 template <int Rows, class Element>
-static void multiply_rows(const Element* x, const float* sums, const PackedWeights& w, int64_t r, int64_t apart, float* y) {
+static void multiply_rows(const Element* x, const float* sums, const PackedWeights& w, int64_t r, int64_t apart,
+                          float* y) {
   // begin task: multiply_rows
   throw std::runtime_error("Week 2 Day 4 Task 2: multiply_rows - see book/src/week2-04-cpu-kernels.md#task-2");
   // end task: multiply_rows

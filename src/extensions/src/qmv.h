@@ -11,7 +11,7 @@ namespace tiny_llm {
 
 // The definition, number by number, without vectors: what the fast kernels are compared with.
 //
-// x: w.columns floats. Writes y[r] for begin <= r < end, with 0 <= begin <= end <= w.rows; nothing else of y is touched.
+// x: w.columns floats. Writes y[r] for begin <= r < end, 0 <= begin <= end <= w.rows; nothing else of y is touched.
 void qmv_scalar(const float* x, const PackedWeights& w, int64_t begin, int64_t end, float* y);
 
 // The same with vectors, for every token m of x: y[m * stride + r] for begin <= r < end.

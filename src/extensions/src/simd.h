@@ -1,8 +1,8 @@
 // Vectors of floats that fit this machine's registers: one set of names for AVX-512, AVX2 and 4-lane machines.
 //
 // A `Float` is kLanes floats, a `Words` kLanes 32-bit words. They are GCC/Clang vector types: + - * / & | >> << and
-// comparisons work lane by lane, and the compiler emits NEON, SSE, AVX2 or AVX-512 for them. What those operators cannot
-// say stands here: loads and stores of other types, sums over lanes, permutations, exp. Loads and stores need no
+// comparisons work lane by lane, and the compiler emits NEON, SSE, AVX2 or AVX-512 for them. What those operators
+// cannot say stands here: loads and stores of other types, sums over lanes, permutations, exp. Loads and stores need no
 // alignment. `count` limits an access to the first lanes: nothing behind them is touched, and lanes not loaded are 0.
 #pragma once
 

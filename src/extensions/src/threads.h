@@ -35,8 +35,8 @@ class ThreadPool {
   std::atomic<uint32_t> state_{0};
 };
 
-// Calls body(begin, end) for pieces that cover 0 .. n - 1 exactly once, on all threads of the pool, and returns when all
-// calls have returned.
+// Calls body(begin, end) for pieces that cover 0 .. n - 1 exactly once, on all threads of the pool, and returns when
+// all calls have returned.
 //
 // grain: at least 1. No piece is longer, and all but the last are as long. Pieces are handed out in order, to whichever
 // thread is free. Without work (n <= 0) body is not called; with one piece it is called on the calling thread.

@@ -15,8 +15,8 @@ from .dense import DenseCache
 class CachedModel:
     """A `Model` for `generate`, with the logits of a `Qwen3`, that keeps the keys and values of the last call.
 
-    make_cache: makes the empty cache of one layer, for example `DenseCache`. It is called for each layer whenever a
-    call can reuse nothing.
+    make_cache: makes the empty cache of one layer, for example `DenseCache`. It is called for each layer before the
+    first call, and may be called again where nothing can be reused.
     chunk: tokens of each sequence that one run of the model takes at most.
     `caches` are those of the layers in use. `tokens` are those whose keys and values they hold: (B, S), or None.
     Raises ValueError for a chunk below 1.

@@ -12,8 +12,8 @@ from ..model.config import ModelConfig
 class DenseCache:
     """One layer's keys and values (a `LayerCache`). Each buffer is (B, H_kv, capacity, D).
 
-    capacity: positions that the first buffers hold at least. It doubles when they are full, so that n tokens cause
-    about log2(n / capacity) copies and not n.
+    capacity: positions that the first buffers hold. It doubles until the new rows fit, in the first update too, so that
+    n tokens cause about log2(n / capacity) copies and not n.
     Raises ValueError for a capacity below 1.
     """
 
