@@ -175,10 +175,12 @@ def _half_steps(x: np.ndarray, dtype: mx.Dtype) -> np.ndarray:
 
 
 def places(got: object, want: np.ndarray, allowed: np.ndarray | float) -> str:
-    """A line that says which rows of the matrix and which tokens are wrong; nothing for another shape."""
+    """A line that says which rows of the matrix and which tokens are wrong; "" for another shape or right values."""
     if not isinstance(got, mx.array) or got.shape != want.shape or not want.size:
         return ""
     wrong = ~(np.abs(wide(got) - want) <= allowed).reshape(-1, want.shape[-1])
+    if not wrong.any():  # then it is the dtype
+        return ""
     return f"  wrong in {_range(wrong.any(0), 'row')} of the matrix, in {_range(wrong.any(1), 'token')} of x"
 
 
