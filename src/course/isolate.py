@@ -22,7 +22,8 @@ from course.pipe import Closed, receive, send
 _START = 60.0
 _GRACE = 1.0
 _SIGNALS = {
-    "SIGSEGV": "it used memory that is not its own: look for an index past the end of an array, or a dangling pointer",
+    "SIGSEGV": "it used memory that is not its own: look for an index past the end of an array, a dangling "
+    "pointer, or an output that was given no memory",
     "SIGBUS": "it used memory that is not there: look for an index past the end of an array",
     "SIGABRT": "C++ gave up: look for memory written past its end, freed twice, or an exception that nobody catches",
     "SIGFPE": "an integer was divided by zero",

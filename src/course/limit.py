@@ -53,4 +53,4 @@ class TimeLimit:
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if frame is None or frame.f_code.co_filename not in self._UNTOUCHED:
-            raise TimedOut(f"no result within {self.seconds:g} s: is there an endless loop?")
+            raise TimedOut(f"no result within {self.seconds:g} s: is there an endless loop, or is the machine busy?")

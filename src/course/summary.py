@@ -136,7 +136,7 @@ class Summary:
     def _print_following(self, console: "Console", last: Task) -> None:
         task = _after(self.curriculum.tasks, last)
         if task is None:
-            console.print("\nall done: this was the last task of the course", markup=False)
+            console.print("\nall done: this was the last task of the course so far", markup=False)
             return
         where = f"--week {task.week} --day {task.day}"
         console.print(f"\nall done; next: {task.label}: {task.title}", markup=False)
