@@ -60,15 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     """Numbers, and tables of tokens/s: median (slowest .. fastest), ratios and verdicts."""
-    from benches.common.llama import llama_bench
+    from benches.common.llama import find_program, llama_bench
     from benches.common.runners import MlxLm, Ours
 
+    program = find_program(args.llama_bench)  # before the minutes that weights may take
     folder, packed = folders(args.model, args.shape)
     _check(folder, args)
     threads = _threads()
     peers = [MlxLm(folder, args.dtype, packed=ON_MAC and args.ops != "python")]
-    if llama := llama_bench(args.llama_bench, folder, threads):
-        peers.append(llama)
+    if program:
+        peers.append(llama_bench(program, folder, threads))
     with explained(args.solution):
         variant = Variant(args.solution, args.ops, "dense")
         ours = Ours(variant, variant.load_plain(folder if args.ops == "python" else packed, args.dtype))

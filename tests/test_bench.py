@@ -192,7 +192,7 @@ def test_mistakes_are_one_line(model, tmp_path):
     assert_one_line(bench("model", "--shape", "9b"), "0.6b")
     assert_one_line(bench("nothing"), "recompute")
     short = ("--model", str(model), "--ops", "packed", "--lengths", "8", "--decode-at", "8")
-    assert_one_line(bench("model", *short, "--llama-bench", "/no/such"), "/no/such is no program")
+    assert_one_line(bench("model", "--llama-bench", "/no/such"), "/no/such is no program")
     assert_one_line(bench("model", "--model", str(model), "--plot", "plot.txt"), "plot.txt")
     assert_one_line(bench("model", "--model", str(model), "--json", "/no/such/file"), "no folder /no/such")
     (tmp_path / "mlx_lm").mkdir()

@@ -51,15 +51,20 @@ class LlamaBench:
             raise CourseError(f"{self.command[0]} gave no reading ({said}): is it llama-bench?") from None
 
 
-def llama_bench(given: Path | None, folder: Path, threads: int) -> LlamaBench | None:
-    """The program at `given` or in the variable LLAMA_BENCH, or None; the GGUF file is made on first use and kept."""
+def find_program(given: Path | None) -> Path | None:
+    """The program at `given` or in the variable LLAMA_BENCH; None where neither is set. Raises CourseError."""
     found = given or os.environ.get(VARIABLE)
     if not found:
         return None
     program = shutil.which(found)
     if program is None:
         raise CourseError(f"{found} is no program: build llama-bench as CONTRIBUTING.md says, and give its path")
-    return LlamaBench(Path(program), gguf_of(folder), threads)
+    return Path(program)
+
+
+def llama_bench(program: Path, folder: Path, threads: int) -> LlamaBench:
+    """`program` on the checkpoint in `folder`; the GGUF file is made on first use and kept."""
+    return LlamaBench(program, gguf_of(folder), threads)
 
 
 def gguf_of(folder: Path) -> Path:
