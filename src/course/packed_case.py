@@ -165,7 +165,7 @@ def close_product(
     if far.any():
         raise AssertionError(
             f"{what}: {int(far.sum())} of {far.size} values are near, but not the nearest {name_of(x.dtype)}: "
-            f"round to the nearest, do not cut off; the first: {want[far][0]:.7g} became {wide(got)[far][0]:.7g}"
+            f"round once, at the end, and to the nearest; the first: {want[far][0]:.7g} became {wide(got)[far][0]:.7g}"
         )
 
 
