@@ -199,6 +199,7 @@ REFUSED = {
     "concept": ("template <typename T> concept C = true;", "", 1, "C++20"),
     "spaceship": ("", "o[0] = (1 <=> 2) == 0;", 2, "C++20"),
     "bfloat_from_float": ("", "bfloat b;\nb = 1.0f;", 3, "bfloat16_t(value)"),
+    "bfloat16_t_from_float": ("", "bfloat16_t b;\nb = 1.0f;", 3, "bfloat16_t(value)"),
     "bfloat_initialised": ("", "bfloat b = 1.0f;", 2, "bfloat16_t(value)"),
     "vector_conversion": ("", "uint3 a = uint3(1);\nfloat3 b = a;", 3, "converts vectors only when told"),
     "max_of_two_types": ("", "o[0] = max(1, i);", 2, "arguments of one type"),

@@ -21,7 +21,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"no matching function for call to '(max|min|clamp|pow|fma|mix|select|fmax|fmin)\b", _SAME_TYPE),
     (r"conversion from '.*' to (?:non-scalar type )?'(?:metal::)?bfloat'", _BFLOAT),
     (r"cannot convert '.*' to '(?:metal::)?bfloat'", _BFLOAT),
-    (r"no match for 'operator='.*operand types are '(?:metal::)?bfloat'", _BFLOAT),
+    (r"no match for 'operator='.*operand types are '(?:metal::)?bfloat(?:16_t)?'", _BFLOAT),
     (r"no viable overloaded '='", "the two sides have different types: if one is a bfloat, write `bfloat16_t(value)`"),
     (r"conversion from '(?:metal::)?vec<.*to (?:non-scalar type )?'(?:metal::)?vec<", _VECTOR),
     (r"assignment of read-only|(?:in|de)crement of read-only|is not assignable", _READ_ONLY),
