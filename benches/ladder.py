@@ -6,6 +6,7 @@ like those of the small model, may be read faster.) The step without a cache als
 """
 
 import argparse
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,9 +38,9 @@ STEPS = {
     "flash attention": ("flash", "dense"),
     "Metal kernels": ("metal", "dense"),
     "Metal flash": ("metal-flash", "dense"),
-    "Metal flash attention": ("metal-flash", "dense"),
 }
-ON_CPU = [ops for ops in OPS if not ops.startswith("metal")]  # the emulator's speed says nothing
+# The emulator's speed says nothing.
+MEASURED = [ops for ops in OPS if sys.platform == "darwin" or not ops.startswith("metal")]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--model", help="a model name or folder, as for `pdm run main`")
     which.add_argument("--shape", choices=list(SHAPES), default="0.6b", help="random weights in this published shape")
     parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
-    parser.add_argument("--ops", choices=list(OPS), nargs="+", default=list(OPS)[:-2], help="only these tables")
+    parser.add_argument("--ops", choices=list(OPS), nargs="+", default=MEASURED, help="only these tables")
     count = number(int, "of at least 1", lambda x: x >= 1, 5)
     parser.add_argument("--context", type=count, default=128, metavar="TOKENS", help="where to measure (default 128)")
     parser.add_argument("--tokens", type=count, default=32, metavar="N", help="tokens per reading, at most")
