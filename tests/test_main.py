@@ -382,6 +382,14 @@ def test_learners_exception_shows_their_lines_only(model, learner):
     assert text.count("\n") <= 7
 
 
+def test_crash_in_c_code_shows_where_it_was_called(model, learner):
+    path = learner("model/mlp.py", "return x * mx.sigmoid(x)", "import ctypes; ctypes.string_at(8)")
+    done = run("--model", str(model), "--solution", "tiny_llm", "--prompt", "x", "--max-tokens", "1", path=path)
+    assert done.returncode < 0
+    assert b"Segmentation fault" in done.stderr
+    assert b"tiny_llm/model/mlp.py" in done.stderr
+
+
 def test_learners_syntax_error_shows_its_line(model, learner):
     path = learner("model/mlp.py", "return x * mx.sigmoid(x)", "return x *")
     done = run("--model", str(model), "--solution", "tiny_llm", "--prompt", "x", path=path)

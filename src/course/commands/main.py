@@ -67,12 +67,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _talk(args: argparse.Namespace) -> None:
+    import faulthandler
+
     from course.assistant import Assistant
     from course.chat import Chat, converse
     from course.learner import explained
     from course.models import locate
     from course.worker import Worker
 
+    faulthandler.enable()  # a kernel in C++ that crashes would else end the program without a word
     folder = locate(args.model)
     worker = Worker()
     with explained(args.solution):
