@@ -258,7 +258,7 @@ _CACHED = [
     cached(
         "all-or-nothing", COUNT, "return n if mx.all(equal) else 0", "everything was run again", "RunsOnlyWhatIsNew"
     ),
-    cached("rows-uncounted", NEW, "if self.tokens is None:", "dimensions must match", "RunsOnlyWhatIsNew"),
+    cached("rows-uncounted", NEW, "if self.tokens is None:", "another one needs new caches", "RunsOnlyWhatIsNew"),
     cached(
         "no-rewind",
         "            cache.rewind(start)\n",
