@@ -2,8 +2,9 @@
 
 prefill: a prompt on an empty cache, up to its first token. decode: token after token behind a prompt. Everybody uses
 all cores and scores the last position only. Peers: mlx-lm on unpacked weights (beside our kernels on Linux always in
-float32, its fastest format there, through the BLAS route; else in --dtype), llama.cpp Q4_0 where --llama-bench or the variable LLAMA_BENCH names its llama-bench, and, for
-information, mlx-lm's own 4-bit weights with --as-shipped: a single reading of a few tokens, it takes a minute.
+float32, its fastest format there, through the BLAS route; else in --dtype), llama.cpp Q4_0 where --llama-bench or the
+variable LLAMA_BENCH names its llama-bench, and, for information, mlx-lm's own 4-bit weights with --as-shipped: a single
+reading of a few tokens, it takes a minute.
 On a Mac (not verified yet) our Metal kernels run on its GPU, beside mlx-lm on its 4-bit weights.
 """
 
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
     table = "the table measured (default %(default)s)"
     parser.add_argument("--ops", choices=list(OPS), default="metal-flash" if ON_MAC else "flash", help=table)
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="of our activations")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32", help="of activations")
     parser.add_argument("--lengths", type=count, nargs="+", default=[128, 512], metavar="TOKENS", help="prompts")
     parser.add_argument("--decode-at", type=count, default=128, metavar="TOKENS", help="context of decode")
     parser.add_argument("--decode-tokens", type=count, default=16, metavar="N", help="tokens per decode reading")
