@@ -57,7 +57,8 @@ inline void tile_scores(threadgroup float* scores, const threadgroup float* quer
 // Takes a tile of scores of one query into its running softmax: turns the first `visible` scores (none if negative, all
 // if more than KEYS) into weights exp(score - maximum) and the others into 0, updates `maximum` and `sum`, and returns
 // the factor by which everything from earlier tiles shrinks. Lanes 4 * r .. 4 * r + 3 share row r, end with the same
-// statistics and return the same factor. Called by whole simdgroups; needs a barrier after it.
+// statistics and return the same factor; `scores` is the row that this lane shares. Called by whole simdgroups; needs a
+// barrier after it.
 template <int KEYS>
 inline float softmax_tile(threadgroup float* scores, int visible, uint lane, thread float& maximum, thread float& sum) {
   // begin task: softmax_tile
