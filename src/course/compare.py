@@ -47,6 +47,17 @@ def close(
         raise AssertionError("\n".join(filter(None, problems)))
 
 
+def refused(got: dict, what: str, *words: str) -> None:
+    """Raise AssertionError unless `got`, from `error_of`, is a ValueError whose message holds `words`."""
+    if got["type"] is None:
+        raise AssertionError(f"{what} was accepted: raise ValueError")
+    if got["type"] != "ValueError":
+        raise AssertionError(f"{what} raised {got['type']}, not ValueError: {got['message']}")
+    for word in words:
+        if word not in got["message"]:
+            raise AssertionError(f"the message about {what} should name {word!r}: {got['message']!r}")
+
+
 def _is_array(got: object, want: Array) -> bool:
     if isinstance(got, mx.array):
         return True

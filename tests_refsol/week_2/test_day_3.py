@@ -12,7 +12,7 @@ from course.affine_mistakes import GRID_MISTAKES, LEVEL_MISTAKES, ORDERS
 from course.case import case, error_of
 from course.checkpoint_files import files_of, folder_of, packed, unpacked, wide
 from course.checkpoints import Shape, hf_config, random_weights
-from course.compare import close
+from course.compare import close, refused
 from course.packed_case import dense64, likely_dense, normal, packed_inputs, packed_of, random_words
 from course.paths import MODELS
 from course.qwen3_float64 import Qwen3Float64
@@ -148,17 +148,6 @@ class PackRefusesHalfAWord:
     def verify(inputs, got):
         size = inputs["levels"].shape[-1]
         refused(got, f"pack of {size} levels of {inputs['bits']} bits", str(size))
-
-
-def refused(got: dict, what: str, *words: str) -> None:
-    """Raise AssertionError unless `got` is a ValueError whose message holds `words`."""
-    if got["type"] is None:
-        raise AssertionError(f"{what} was accepted: raise ValueError")
-    if got["type"] != "ValueError":
-        raise AssertionError(f"{what} raised {got['type']}, not ValueError: {got['message']}")
-    for word in words:
-        if word not in got["message"]:
-            raise AssertionError(f"the message about {what} should name {word!r}: {got['message']!r}")
 
 
 def values(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from course.case import case, error_of
 from course.checkpoint_files import packed, unpacked, wide
 from course.checkpoints import Shape, random_weights
-from course.compare import close
+from course.compare import close, refused
 from course.kernel_case import judge_proof, proven_run
 from course.kernels import OPERATORS, forbidden_symbols
 from course.model_case import config_of
@@ -39,17 +39,6 @@ def check_product(inputs: dict, got: object) -> None:
     x = inputs["x"]
     what = f"{inputs['kernel']} product of x {x.shape} and a matrix {(len(inputs['words']), x.shape[-1])}"
     close_product(got, x, inputs, what=what)
-
-
-def refused(got: dict, what: str, *words: str) -> None:
-    """Raise AssertionError unless `got` is a ValueError whose message holds `words`."""
-    if got["type"] is None:
-        raise AssertionError(f"{what} was accepted: raise ValueError")
-    if got["type"] != "ValueError":
-        raise AssertionError(f"{what} raised {got['type']}, not ValueError: {got['message']}")
-    for word in words:
-        if word not in got["message"]:
-            raise AssertionError(f"the message about {what} should name {word!r}: {got['message']!r}")
 
 
 # What every kernel must get right, whatever its loops look like.
