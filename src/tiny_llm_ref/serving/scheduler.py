@@ -1,0 +1,127 @@
+"""Continuous batching: requests join and leave the batch between any two steps (Yu et al., Orca, 2022).
+
+A scheduler decides what runs next and what a result means. It knows requests and counts of memory; no model, no clock.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from .memory import Memory
+from .request import Batch, Output, Request, Sampled, Step
+
+
+class Scheduler:
+    """First come, first served: whole prompts first, then one token for every running request.
+
+    memory: where admitted requests live. token_budget: tokens that a prefill batch takes, though always one prompt.
+    requests: those that were accepted and have not ended, by uid. waiting: those not admitted yet, the oldest first.
+    running: those whose whole prompt was launched, by uid, the oldest first.
+    """
+
+    def __init__(self, memory: Memory, token_budget: int = 8192):
+        self.memory = memory
+        self.token_budget = token_budget
+        self.requests: dict[int, Request] = {}
+        self.waiting: deque[Request] = deque()
+        self.running: dict[int, Request] = {}
+
+    def add(self, request: Request) -> None:
+        """Accept a request. It may choose fewer tokens than it asked for where memory allows no more.
+
+        Raises ValueError, and accepts nothing, for a uid in use, or a prompt that leaves no room for one token.
+        """
+        if request.uid in self.requests:
+            raise ValueError(f"request {request.uid} is already here")
+        if request.prompt_len >= self.memory.max_len:
+            raise ValueError(
+                f"the prompt has {request.prompt_len} tokens: at most {self.memory.max_len - 1} fit, and one to answer"
+            )
+        request.max_device_len = min(request.max_device_len, self.memory.max_len)
+        self.requests[request.uid] = request
+        self.waiting.append(request)
+
+    def next_batch(self) -> Batch | None:
+        """What to run now, counted as launched when this returns; None if nothing can run."""
+        steps = self.prefill() or self.decode()
+        return Batch(tuple(steps)) if steps else None
+
+    def prefill(self) -> list[Step]:
+        """Admit waiting requests in their order, until a row is missing or the next prompt is over the budget."""
+        steps: list[Step] = []
+        budget = self.token_budget
+        while self.waiting and self.memory.free_rows:
+            request = self.waiting[0]
+            if steps and request.extend_len > budget:
+                break
+            budget -= request.extend_len
+            self.memory.open(self.waiting.popleft(), self.memory.match(request))
+            steps.append(self.launch(request, request.extend_len))
+        return steps
+
+    def decode(self) -> list[Step]:
+        """One token for every running request that may still choose one."""
+        return [self.launch(request, 1) for request in self.running.values() if request.remain_len]
+
+    def launch(self, request: Request, tokens: int) -> Step:
+        """Give the request pages for its next `tokens` and launch them; a whole prompt makes it running."""
+        self.memory.grow(request, request.cached_len + tokens)
+        step = request.launch(tokens)
+        if step.samples:
+            self.running[request.uid] = request
+        return step
+
+    def commit(self, batch: Batch, results: Sequence[Sampled]) -> list[Output]:
+        """Take the results of a launched batch, one for each of `batch.sampling`, in this order.
+
+        Batches are committed in the order of their launch; one more may be in flight. The result of a request that has
+        ended is dropped. A request that has ended keeps its memory until its last launched step is committed: the
+        device may still be writing there.
+        Returns one output for each result that was not dropped.
+        """
+        outputs = []
+        results = iter(results)
+        for request, start, _, samples in batch.steps:
+            request.in_flight -= 1
+            sampled = next(results) if samples else None
+            if request.finish_reason is None and sampled is not None:
+                request.finish_reason = request.append(sampled.token)
+                outputs.append(Output(request.uid, sampled, request.finish_reason))
+                if request.finish_reason is None and start < request.prompt_len:
+                    self.memory.share(request)
+            if request.finish_reason is not None:
+                self.retire(request)
+        return outputs
+
+    def fail(self, batch: Batch) -> list[Output]:
+        """End every request of a launched batch whose results will never come. Returns their last outputs."""
+        outputs = []
+        for request, *_ in batch.steps:
+            request.in_flight -= 1
+            if request.finish_reason is None:
+                outputs.append(self.end(request, "error"))
+            else:
+                self.retire(request)
+        return outputs
+
+    def retire(self, request: Request) -> None:
+        """Forget a request that has ended, and take its memory back once no step of it is in flight."""
+        self.requests.pop(request.uid, None)
+        self.running.pop(request.uid, None)
+        if request.in_flight == 0 and request.row is not None:
+            self.memory.close(request)
+
+    def abort(self, uid: int) -> Output | None:
+        """End a request now, wherever it is: waiting, half prefilled, running, or in flight.
+
+        Returns its last output, or None for a uid that is not here (any more): an abort may come too late.
+        """
+        request = self.requests.get(uid)
+        return None if request is None else self.end(request, "abort")
+
+    def end(self, request: Request, reason: str) -> Output:
+        """End a request that has not ended. Returns its last output, which holds no token."""
+        request.finish_reason = reason
+        if request in self.waiting:
+            self.waiting.remove(request)
+        self.retire(request)
+        return Output(request.uid, None, reason)
