@@ -49,12 +49,12 @@ NB_MODULE(_ext, m) {
       "fused_qkv",
       [packed](const mx::array& x, const mx::array& norm, const Packed& q, const Packed& k, const Packed& v,
                const mx::array& q_norm, const mx::array& k_norm, const mx::array& cos, const mx::array& sin,
-               int group_size, float eps, float head_eps, int offset, bool traditional) {
+               int group_size, float eps, float head_eps, const std::vector<int>& offsets, bool traditional) {
         return fused_qkv(x, norm, packed(q), packed(k), packed(v), q_norm, k_norm, cos, sin,
-                         {group_size, eps, head_eps, offset, traditional});
+                         {group_size, eps, head_eps, offsets, traditional});
       },
       "x"_a, "norm"_a, "q"_a, "k"_a, "v"_a, "q_norm"_a, "k_norm"_a, "cos"_a, "sin"_a, "group_size"_a, "eps"_a,
-      "head_eps"_a, "offset"_a, "traditional"_a,
+      "head_eps"_a, "offsets"_a, "traditional"_a,
       "Norm, projections, head norms and rope: (B, L, E) -> q (B, H, L, D), k and v (B, H_kv, L, D)");
   m.def(
       "fused_output",
