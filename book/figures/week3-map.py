@@ -1,7 +1,7 @@
-"""The parts of a serving engine as a stack. At the top the server of day 7, where a request enters; below it the loop of
-days 1 and 6. The loop asks the scheduler, days 1 and 2, on the left, which asks the memory below it, days 3 and 5. The
-loop hands batches to the runner on the right, which computes them with paged attention, day 4, on the model of the weeks
-before; the runner reads and writes the pages that the memory has given out.
+"""The parts of a serving engine as a stack. At the top the server of day 7, where a request enters; below it the loop
+of days 1 and 6. The loop asks the scheduler, days 1 and 2, on the left, which asks the memory below it, days 3 and 5.
+The loop hands batches to the runner on the right, which computes them with paged attention, day 4, on the model of the
+weeks before; the runner reads and writes the pages that the memory has given out.
 """
 
 from matplotlib.figure import Figure
