@@ -71,16 +71,19 @@ class RoPE:
                 raise ValueError(f"{offset} does not name {L} consecutive positions, one per token")
             offset = start
         if not isinstance(offset, int):
-            return self._rotate_rows(x, mx.array(offset))
+            return self._rotate_rows(x, offset)
         self._check(offset, offset + L)
         positions = slice(offset, offset + L)
         return rotate_pairs(x, self.cos[positions], self.sin[positions], self.traditional)
 
-    def _rotate_rows(self, x: mx.array, offsets: mx.array) -> mx.array:
+    def _rotate_rows(self, x: mx.array, offset: Sequence[int] | mx.array) -> mx.array:
         B, L = x.shape[0], x.shape[-2]
+        offsets = mx.array(offset)
         if offsets.shape != (B,):
             raise ValueError(f"offsets have shape {offsets.shape}, expected one per row: ({B},)")
-        self._check(int(mx.min(offsets)), int(mx.max(offsets)) + L)
+        # Numbers of the host are checked there: to read them back from the device would wait for all it has to do.
+        known = offset.tolist() if isinstance(offset, mx.array) else offset
+        self._check(min(known), max(known) + L)
         positions = (offsets[:, None] + mx.arange(L)).reshape(B, *(1,) * (x.ndim - 3), L)
         return rotate_pairs(x, self.cos[positions], self.sin[positions], self.traditional)
 

@@ -105,8 +105,9 @@ class Scheduler:
 
     def retire(self, request: Request) -> None:
         """Forget a request that has ended, and take its memory back once no step of it is in flight."""
-        self.requests.pop(request.uid, None)
-        self.running.pop(request.uid, None)
+        if self.requests.get(request.uid) is request:  # its uid may belong to a new request by now
+            del self.requests[request.uid]
+            self.running.pop(request.uid, None)
         if request.in_flight == 0 and request.row is not None:
             self.memory.close(request)
 

@@ -1,0 +1,102 @@
+"""One forward for many requests of different lengths: one token per row of the model's batch, nothing padded.
+
+Projections, norms and MLPs work on each token alone and see all T rows at once. Only attention must know whose row is
+whose, and there each request attends with its own cache. Knows steps, rows and positions; nothing of pages or sampling.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import mlx.core as mx
+
+from ..model.qwen3 import LayerCache, Ops
+from .request import Batch
+
+Attend = Callable[[mx.array, mx.array, mx.array, LayerCache], mx.array]
+"""`Ops.attend` of a table."""
+
+
+# ANCHOR: ragged
+class Ragged(NamedTuple):
+    """A batch laid out in T rows, request after request, all in plain ints.
+
+    tokens: (T), of the host ids; a token that the host does not know yet is missing. positions: (T).
+    bounds: (n + 1): request i owns rows bounds[i] .. bounds[i + 1] - 1. lengths: (n), keys that its last row sees.
+    last: the row of each of `batch.sampling` that the head must score.
+    """
+
+    tokens: list[int]
+    positions: list[int]
+    bounds: list[int]
+    lengths: list[int]
+    last: list[int]
+
+
+def ragged(batch: Batch) -> Ragged:
+    """Lay out the steps of a batch in their order, each token at the position that it has in its request."""
+    rows = Ragged([], [], [0], [], [])
+    for request, start, end, samples in batch.steps:
+        rows.tokens.extend(request.ids[start:end])
+        rows.positions.extend(range(start, end))
+        rows.bounds.append(rows.bounds[-1] + end - start)
+        rows.lengths.append(end)
+        if samples:
+            rows.last.append(rows.bounds[-1] - 1)
+    return rows
+    # ANCHOR_END: ragged
+
+
+# ANCHOR: layer
+class BatchLayer(Protocol):
+    """The keys and values of all requests of a batch in one layer. offset: (T), the position of each row."""
+
+    offset: Sequence[int]
+
+    def attend(self, q: mx.array, k: mx.array, v: mx.array, attend: Attend) -> mx.array:
+        """Keep the new keys and values, and let each row attend to those of its own request, up to itself.
+
+        q: (T, H, 1, D). k, v: (T, H_kv, 1, D), new. attend: what a model without a batch would use.
+        Returns (T, H, 1, D).
+        """
+        ...
+
+
+class RaggedLayer:
+    """A `BatchLayer` of one `LayerCache` per request, which holds what the request has computed before.
+
+    positions, bounds: those of `Ragged`.
+    """
+
+    def __init__(self, positions: Sequence[int], bounds: Sequence[int], caches: Sequence[LayerCache]):
+        self.offset = positions
+        self.bounds = bounds
+        self.caches = caches
+
+    def attend(self, q: mx.array, k: mx.array, v: mx.array, attend: Attend) -> mx.array:
+        """Give each request its own rows as a sequence of L tokens, (1, heads, L, D), and join the results.
+
+        Shapes as for `BatchLayer.attend`; `attend` is called once for each request, with its own cache.
+        """
+        parts = []
+        for start, end, cache in zip(self.bounds, self.bounds[1:], self.caches, strict=False):
+            sequences = (x[start:end].swapaxes(0, 2) for x in (q, k, v))
+            parts.append(attend(*sequences, cache).swapaxes(0, 2))
+        return mx.concatenate(parts)
+
+    # ANCHOR_END: layer
+
+
+# ANCHOR: ops
+class RaggedOps(Ops):
+    """Mixed into a table of operations, it lets the batch's caches attend, with the table's own attention for each."""
+
+    def attend(self, q: mx.array, k: mx.array, v: mx.array, cache: BatchLayer) -> mx.array:
+        """q: (T, H, 1, D). k, v: (T, H_kv, 1, D). Returns (T, H, 1, D)."""
+        return cache.attend(q, k, v, super().attend)
+
+
+def batched(ops: Ops) -> Ops:
+    """The table of `ops` for a model whose caches are `BatchLayer`s: `batched(make_ops("packed"))`."""
+    table = type(ops)
+    return type(f"Batched{table.__name__}", (RaggedOps, table), {})()
+    # ANCHOR_END: ops
