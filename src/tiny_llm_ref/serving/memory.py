@@ -88,13 +88,9 @@ class RowMemory:
         self.pages = full if pages is None else pages
         self.max_len = min(max_len, self.pages * page_size)
         self.free_rows = rows
+        self.available = self.pages
         self._free = list(range(rows - 1, -1, -1))
         self._held: dict[int, int] = {}
-
-    @property
-    def available(self) -> int:
-        """Pages that nobody holds."""
-        return self.pages - sum(self._held.values())
 
     def match(self, request: Request) -> Prefix:
         """Nothing: no row knows another."""
@@ -115,10 +111,11 @@ class RowMemory:
 
     def grow(self, request: Request, length: int) -> None:
         """Count the pages for `length` positions."""
-        more = pages_for(length, self.page_size) - self.held(request)
+        more = max(pages_for(length, self.page_size) - self.held(request), 0)
         if more > self.available:
             raise OutOfPagesError(f"request {request.uid} needs {more} more pages, {self.available} are available")
-        self._held[request.row] += max(more, 0)
+        self._held[request.row] += more
+        self.available -= more
 
     def share(self, request: Request) -> None:
         """Nothing is shared."""
@@ -127,7 +124,7 @@ class RowMemory:
         """Free its row. Raises ValueError where it has none: a row is freed once."""
         if request.row is None:
             raise ValueError(f"request {request.uid} has no row: it was closed before")
-        del self._held[request.row]
+        self.available += self._held.pop(request.row)
         self._free.append(request.row)
         self.free_rows += 1
         request.row = None

@@ -14,11 +14,14 @@ class Scheduler:
     """First come, first served: whole prompts first, then one token for every running request.
 
     memory: where admitted requests live. token_budget: tokens that a prefill batch takes, though always one prompt.
-    requests: those that were accepted and have not ended, by uid. waiting: those not admitted yet, the oldest first.
-    running: those whose whole prompt was launched, by uid, the oldest first.
+    requests: those that were accepted and have not ended, by uid. waiting: those whose whole prompt was not launched
+    yet, the oldest first. running: those whose whole prompt was launched, by uid, the oldest first.
+    Raises ValueError for a `token_budget` below 1: no batch would hold a token.
     """
 
     def __init__(self, memory: Memory, token_budget: int = 8192):
+        if token_budget < 1:
+            raise ValueError(f"token_budget is {token_budget}: a batch has at least 1 token")
         self.memory = memory
         self.token_budget = token_budget
         self.requests: dict[int, Request] = {}

@@ -1,0 +1,79 @@
+"""Decodes and chunks of prompts in one batch; where pages run out, the newest request starts again: vLLM's way."""
+
+from .memory import Memory, OutOfPagesError
+from .request import Batch, Request, Step
+from .scheduler import Scheduler
+
+
+class MixedScheduler(Scheduler):
+    """One budget of tokens for each batch: every running request has one, chunks of prompts share the rest.
+
+    max_chunk: tokens of one prompt in one batch, None for no limit. Raises ValueError if it is below 1.
+    running: those that were admitted, by uid, the oldest first; here the prompt may have been launched in part.
+
+    Admission asks for pages for the first chunk only. The oldest request can always go on: newer ones give it their
+    pages, and `add` has refused what is larger than all the memory. So every request ends.
+    """
+
+    def __init__(self, memory: Memory, token_budget: int = 8192, max_chunk: int | None = None):
+        super().__init__(memory, token_budget)
+        self.max_chunk = token_budget if max_chunk is None else max_chunk
+        if self.max_chunk < 1:
+            raise ValueError(f"max_chunk is {max_chunk}: a chunk has at least 1 token")
+
+    def next_batch(self) -> Batch | None:
+        """A token for each running request, or a chunk, the oldest first; then new ones, unless pages were missing.
+
+        A request that misses pages ends the batch: those behind it stay out, so that the newest can be preempted soon.
+        """
+        running = [request for request in self.running.values() if request.remain_len]
+        spare = self.token_budget - len(running)  # one token is set aside for each
+        steps = []
+        for request in running:
+            tokens = min(request.extend_len, self.max_chunk, 1 + spare)
+            step = None if request.row is None else self.run(request, tokens)
+            if step is None:
+                break
+            steps.append(step)
+            spare -= tokens - 1
+        else:
+            steps += self.admit(spare)
+        return Batch(tuple(steps)) if steps else None
+
+    def admit(self, budget: int) -> list[Step]:
+        """First chunks of waiting requests in their order, until one finds no token, no row or no pages."""
+        steps = []
+        while self.waiting and self.memory.free_rows and budget:
+            request = self.waiting[0]
+            self.memory.open(request, self.memory.match(request))
+            tokens = min(request.extend_len, self.max_chunk, budget)
+            try:
+                steps.append(self.launch(request, tokens))
+            except OutOfPagesError:
+                self.memory.close(request)
+                request.reset()
+                break
+            self.running[request.uid] = self.waiting.popleft()
+            budget -= tokens
+        return steps
+
+    def run(self, request: Request, tokens: int) -> Step | None:
+        """Launch the next tokens of a running request; newer ones are preempted while pages are missing.
+
+        Returns None where the newest is this request itself, which waits, or has a step in flight, which ends first.
+        """
+        while True:
+            try:
+                return self.launch(request, tokens)
+            except OutOfPagesError:
+                newest = self.running[next(reversed(self.running))]
+                if newest is request or newest.in_flight:
+                    return None
+                self.preempt(newest)
+
+    def preempt(self, request: Request) -> None:
+        """Take the pages of a running request. It waits at the front, to compute its prompt and its answer again."""
+        del self.running[request.uid]
+        self.memory.close(request)
+        request.reset()
+        self.waiting.appendleft(request)
