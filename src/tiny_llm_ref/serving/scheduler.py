@@ -98,8 +98,9 @@ class Scheduler:
     def fail(self, batch: Batch) -> list[Output]:
         """End every request of a launched batch whose results will never come. Returns their last outputs."""
         outputs = []
-        for request, *_ in batch.steps:
+        for request, start, *_ in batch.steps:
             request.in_flight -= 1
+            request.cached_len = min(request.cached_len, start)  # nobody may find what this step did not compute
             if request.finish_reason is None:
                 outputs.append(self.end(request, "error"))
             else:
