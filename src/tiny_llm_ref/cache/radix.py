@@ -99,7 +99,7 @@ class RadixTree:
             leaf = Node(list(keys[already:]), list(pages[already:]), node, self.time)
             node.children[leaf.keys[0]] = leaf
             self.evictable += len(leaf.keys)
-            self._offer(leaf)
+            self.offer(leaf)
             node = leaf
         return already, node
 
@@ -121,7 +121,7 @@ class RadixTree:
             if node.ref_count == 0:
                 self.evictable += len(node.keys)
                 self.protected -= len(node.keys)
-                self._offer(node)
+                self.offer(node)
             node = node.parent
 
     def evict(self, pages: int) -> list[int]:
@@ -133,29 +133,32 @@ class RadixTree:
             raise ValueError(f"cannot evict {pages} pages: {self.evictable} are evictable")
         evicted: list[int] = []
         while len(evicted) < pages:
-            leaf = self._oldest()
+            leaf = self.oldest()
             kept = max(len(leaf.keys) - (pages - len(evicted)), 0)
             evicted += leaf.pages[kept:]
             if kept:
                 del leaf.keys[kept:], leaf.pages[kept:]
-                self._offer(leaf)
+                self.offer(leaf)
             else:
                 del leaf.parent.children[leaf.keys[0]]
-                self._offer(leaf.parent)
+                self.offer(leaf.parent)
         self.evictable -= pages
         return evicted
 
-    def _offer(self, node: Node) -> None:
-        """Name `node` in the heap if it can be evicted; once, so that the heap never outgrows the tree."""
+    # ANCHOR: heap
+    def offer(self, node: Node) -> None:
+        """Name `node` in the heap if it is an unlocked leaf; once, so that the heap never outgrows the tree."""
         if not (node.ref_count or node.children or node.queued):
             heapq.heappush(self._heap, (node.time, id(node), node))
             node.queued = True
 
-    def _oldest(self) -> Node:
-        """Take the evictable leaf with the oldest time out of the heap, whose entries may be out of date."""
-        while True:
+    def oldest(self) -> Node:
+        """Take the unlocked leaf with the oldest time out of the heap. Of what is named there, some is out of date."""
+        while self._heap:
             time, _, node = heapq.heappop(self._heap)
             node.queued = False
             if time == node.time and not (node.ref_count or node.children):
                 return node
-            self._offer(node)  # again with its new time, if it is still a candidate at all
+            self.offer(node)  # again with its new time, if it is a candidate at all
+        raise LookupError("the heap names no unlocked leaf: was each one offered when it became one?")
+        # ANCHOR_END: heap
