@@ -10,7 +10,11 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 VOCAB = 1009
+DUMMY = -1
+"""The uid of the request that pads batches."""
 MOST_FAULTS = 5
 
 
@@ -37,6 +41,13 @@ class Request(Protocol):
     uid: int
     ids: list[int]
     row: int | None
+
+
+class Table(Protocol):
+    """What the model needs to know of a page table."""
+
+    entries: np.ndarray
+    dummy_page: int
 
 
 class Launched(NamedTuple):
@@ -71,19 +82,19 @@ def next_token(ids: Sequence[int], vocab: int = VOCAB, history: Sequence[int] | 
 class HashRunner:
     """Runs batches of the package under test on the hash, one after another, when their results are asked.
 
-    pages: gives the first `count` page numbers of a row of the page table, (row, count) -> numbers; None where each
-    row is a memory of its own. page_size: positions of a page. faults: what it met that no engine may do, in words.
-    between: called with a batch's number when its results are asked, before it runs: where an abort may come.
+    table: the page table of the package under test, None where each row is a memory of its own. page_size: positions of
+    a page. faults: what it met that no engine may do, in words. between: called when a batch's results are asked,
+    before it runs: where an abort may come.
     """
 
     def __init__(
         self,
-        pages: Callable[[int, int], list[int]] | None = None,
+        table: Table | None = None,
         page_size: int = 1,
         vocab: int = VOCAB,
-        between: Callable[[int], None] = lambda number: None,
+        between: Callable[[], None] = lambda: None,
     ):
-        self.pages, self.page_size, self.vocab, self.between = pages, page_size, vocab, between
+        self.table, self.page_size, self.vocab, self.between = table, page_size, vocab, between
         self.batches: list[list[tuple[int, int, int, bool]]] = []
         self.faults: list[str] = []
         self._memory: dict[tuple[object, int], Entry] = {}
@@ -96,7 +107,7 @@ class HashRunner:
         self.batches.append([(s.request.uid, s.start, s.end, s.samples) for s in steps])
         results: list[Sampled] = []
         self._queue.append((steps, results))
-        return Pending(self, len(self.batches) - 1, results)
+        return Pending(self, results)
 
     def run_until(self, results: list[Sampled]) -> None:
         """Run what was launched, in this order, up to the batch with these results."""
@@ -111,14 +122,17 @@ class HashRunner:
         if row is None:
             self.fault(f"request {request.uid} is in a batch without a row")
             row = -1 - request.uid
-        pages = None
-        if self.pages is not None:
-            pages = [int(page) for page in self.pages(row, -(-end // self.page_size))]
-            if any(page < 0 for page in pages):
-                self.fault(f"request {request.uid} runs to position {end - 1}, but its row has no page there")
+        pages = None if self.table is None else self._pages(request, row, end)
         penalty = request.sampling.repetition_penalty != 1.0
         history = list(request.ids) if penalty else None
         return Launched(request, row, start, end, samples, list(request.ids[start:end]), pages, history)
+
+    def _pages(self, request: Request, row: int, end: int) -> list[int]:
+        pages = self.table.entries[row, : -(-end // self.page_size)].tolist()
+        if request.uid != DUMMY and self.table.dummy_page in pages:
+            position = pages.index(self.table.dummy_page) * self.page_size
+            self.fault(f"request {request.uid} runs to position {end - 1}, but its row has no page for {position}")
+        return pages
 
     def _slot(self, step: Launched, position: int) -> tuple[object, int]:
         if step.pages is None:
@@ -172,10 +186,15 @@ class HashRunner:
         what = f"request {step.request.uid} reads position {position} from {place}"
         if entry is None:
             return f"{what}, where nothing was written: a position was skipped, or the page is another one"
-        if entry.uid != step.request.uid:
+        if entry.uid != step.request.uid and entry.position != position:
             return (
                 f"{what}, which holds position {entry.position} of request {entry.uid}: "
                 "two requests have one page, or it was freed too early"
+            )
+        if entry.uid != step.request.uid:
+            return (
+                f"{what}, which request {entry.uid} computed after other tokens: "
+                "a prefix was found that is not the same, or two requests have one page"
             )
         if entry.position != position:
             return f"{what}, which holds position {entry.position}: the row's pages are in the wrong order"
@@ -190,11 +209,11 @@ class HashRunner:
 class Pending:
     """A launched batch."""
 
-    def __init__(self, runner: HashRunner, number: int, results: list[Sampled]):
-        self._runner, self._number, self._results = runner, number, results
+    def __init__(self, runner: HashRunner, results: list[Sampled]):
+        self._runner, self._results = runner, results
 
     def results(self) -> list[Sampled]:
         """One token for each step that samples, in their order."""
-        self._runner.between(self._number)
+        self._runner.between()
         self._runner.run_until(self._results)
         return list(self._results)

@@ -30,7 +30,7 @@ class Clock:
 
 
 def interleave(seed: int, processes: Mapping[str, Iterator[object]]) -> list[str]:
-    """Run generators to their ends, each time one step of one that the seed chooses. Returns the names in this order."""
+    """Run generators to their ends, each step one of those the seed chooses. Returns the names, in this order."""
     rng, order, alive = random.Random(seed), [], dict(processes)
     while alive:
         name = rng.choice(sorted(alive))

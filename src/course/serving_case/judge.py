@@ -57,6 +57,9 @@ def assert_ends_once(script: dict[str, object], trace: dict[str, object]) -> Non
                 f"request {uid} was accepted: its prompt of {length} tokens leaves no room for one more within "
                 f"{trace['max_len']}"
             )
+    for uid, alive, gave in trace["aborted"]:
+        if alive and not gave:
+            raise AssertionError(f"the abort of request {uid} gave no output, although it had not ended")
     for uid in want:
         _assert_one_end(uid, outputs.get(uid, []), trace)
     if strangers := sorted(set(outputs) - set(want)):
@@ -66,10 +69,10 @@ def assert_ends_once(script: dict[str, object], trace: dict[str, object]) -> Non
 def _assert_one_end(uid: int, given: list[tuple[int | None, str | None]], trace: dict[str, object]) -> None:
     ends = [i for i, (_, reason) in enumerate(given) if reason is not None]
     if not ends:
-        stuck = (
-            f"; {trace['end']['waiting']} requests still wait after {trace['steps']} steps" if trace["stuck"] else ""
+        raise AssertionError(
+            f"request {uid} never ended: it gave {len(given)} tokens and no finish reason in {trace['steps']} steps; "
+            f"at the end {trace['end']['waiting']} requests wait, and {trace['end']['pages']} pages are free"
         )
-        raise AssertionError(f"request {uid} never ended: it gave {len(given)} outputs and no finish reason{stuck}")
     reasons = [given[i][1] for i in ends]
     if len(ends) > 1:
         raise AssertionError(f"request {uid} ended {len(ends)} times: {reasons}")
@@ -84,16 +87,16 @@ def assert_alone(script: dict[str, object], trace: dict[str, object]) -> None:
     """Each request's tokens and end are those it gets alone; up to the abort, if it was aborted."""
     want, outputs = expected(script, trace["max_len"]), outputs_of(trace)
     tokens = {uid: [t for t, _ in given if t is not None] for uid, given in outputs.items()}
-    aborted = {uid for uid, gave in trace["aborted"] if gave}
+    aborted = {uid for uid, _, gave in trace["aborted"] if gave}
     for uid, (answer, reason) in want.items():
         got, end = tokens[uid], outputs[uid][-1][1]
         hoped = answer[: len(got)] if uid in aborted else answer
+        if end == "error":
+            raise AssertionError("\n  ".join([f"request {uid} ended with an error:", *trace["logged"]]))
         if got != hoped:
             raise AssertionError(_wrong_tokens(uid, got, hoped, want, trace))
-        if end != ("abort" if uid in aborted else reason):
-            raise AssertionError(
-                f"request {uid} ended with {end!r}, expected {'abort' if uid in aborted else reason!r}"
-            )
+        if end != (reason := "abort" if uid in aborted else reason):
+            raise AssertionError(f"request {uid} ended with {end!r}, expected {reason!r}")
 
 
 def _wrong_tokens(

@@ -1,6 +1,6 @@
 """Seeded random workloads as plain scripts: which request comes at which step, and which one its client gives up when.
 
-Knows token counts; nothing of engines. A script is a dict of plain values, so that a failure can be printed and replayed.
+Knows token counts; nothing of engines. A script is a dict of plain values: what failed can be printed and replayed.
 """
 
 import random
