@@ -8,7 +8,7 @@ import logging
 from typing import NamedTuple
 
 from .engine import Engine, Pending, Runner
-from .request import Batch, Output, Step
+from .request import Batch, Output
 from .scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
@@ -58,8 +58,9 @@ class OverlapEngine(Engine):
         """
         if any(step.request.sampling.repetition_penalty != 1 for step in batch.sampling):
             return True
-        unlaunched = len(self.scheduler.requests) > len(self.scheduler.running)
-        return not self.overlap_prefills and unlaunched and any(map(is_prefill, batch.steps))
+        if self.overlap_prefills or not any(step.start < step.request.prompt_len for step in batch.steps):
+            return False
+        return any(request.cached_len < request.prompt_len for request in self.scheduler.requests.values())
 
     def launch(self, batch: Batch) -> Pending | Exception:
         """Launch a batch. A failure is kept for when the batch is read: those before it come first."""
@@ -81,8 +82,3 @@ class OverlapEngine(Engine):
             logger.exception("a batch of %d requests failed", len(batch.steps))
             return self.scheduler.fail(batch)
         return self.scheduler.commit(batch, results)
-
-
-def is_prefill(step: Step) -> bool:
-    """Whether the step runs tokens of a prompt."""
-    return step.start < step.request.prompt_len
