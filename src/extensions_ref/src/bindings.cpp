@@ -12,6 +12,7 @@
 #include "ceilings.h"
 #include "fused.h"
 #include "fused_qkv.h"
+#include "paged_attention.h"
 #include "probes.h"
 #include "quantized_matmul.h"
 #include "threads.h"
@@ -78,6 +79,22 @@ NB_MODULE(_ext, m) {
       "x"_a, "norm"_a, "w"_a, "group_size"_a, "eps"_a, "W times normalised x: (B, L, E) -> (B, L, V)");
   m.def("flash_attention", &flash_attention, "q"_a, "k"_a, "v"_a, "scale"_a,
         "Causal attention: (B, H, L, D), twice (B, H_kv, S, D) -> (B, H, L, D)");
+  m.def(
+      "paged_attention",
+      [](const mx::array& q, const mx::array& keys, const mx::array& values, const mx::array& table,
+         const mx::array& bounds, const mx::array& lengths, float scale) {
+        return paged_attention(q, keys, values, {table, bounds, lengths}, scale);
+      },
+      "q"_a, "keys"_a, "values"_a, "table"_a, "bounds"_a, "lengths"_a, "scale"_a,
+      "Causal attention of each request on its own pages: (T, H, 1, D) -> (T, H, 1, D)");
+  m.def(
+      "paged_write",
+      [](const mx::array& k, const mx::array& v, const mx::array& keys, const mx::array& values,
+         const mx::array& table, const mx::array& bounds, const mx::array& lengths) {
+        return paged_write(k, v, keys, values, {table, bounds, lengths});
+      },
+      "k"_a, "v"_a, "keys"_a, "values"_a, "table"_a, "bounds"_a, "lengths"_a,
+      "Writes new rows (T, H_kv, 1, D) into the pool's memory; returns keys and values");
 
   m.def("parallel_visits", &parallel_visits, "n"_a, "grain"_a, "depth"_a = 1,
         nb::call_guard<nb::gil_scoped_release>(), "How often parallel_for visits each of n indices");
