@@ -30,6 +30,7 @@ class Ragged(NamedTuple):
     bounds: list[int]
     lengths: list[int]
     last: list[int]
+    # ANCHOR_END: ragged
 
 
 def ragged(batch: Batch) -> Ragged:
@@ -43,7 +44,6 @@ def ragged(batch: Batch) -> Ragged:
         if samples:
             rows.last.append(rows.bounds[-1] - 1)
     return rows
-    # ANCHOR_END: ragged
 
 
 # ANCHOR: layer
@@ -59,6 +59,8 @@ class BatchLayer(Protocol):
         Returns (T, H, 1, D).
         """
         ...
+
+    # ANCHOR_END: layer
 
 
 class RaggedLayer:
@@ -82,8 +84,6 @@ class RaggedLayer:
             sequences = (x[start:end].swapaxes(0, 2) for x in (q, k, v))
             parts.append(attend(*sequences, cache).swapaxes(0, 2))
         return mx.concatenate(parts)
-
-    # ANCHOR_END: layer
 
 
 # ANCHOR: ops
