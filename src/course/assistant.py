@@ -16,11 +16,11 @@ from course.errors import CourseError
 from course.folder import contents, read_as, read_config
 from course.memory import available_memory, check_memory
 from course.paths import REFERENCE
+from course.tokens import load_tokenizer, stop_tokens
 from course.traffic import Traffic, step_traffic
 from course.variant import Variant
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-END_TOKENS = ("<|im_end|>", "<|endoftext|>")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Assistant:
         check_memory(folder, self.contents, self.format)
         self.config = read_config(folder)
         self.generation = read_as(Recommended, folder / "generation_config.json")
-        self.tokenizer = self._tokenizer()
+        self.tokenizer = load_tokenizer(folder)
         try:
             self.qwen3 = variant.load_plain(folder, self.format.dtype, available_memory())
         except (ValueError, FileNotFoundError, MemoryError) as error:
@@ -125,7 +125,11 @@ class Assistant:
         meter.reused = self._reusable(prompt)
         limit = min(settings.max_tokens, self.context - len(prompt))
         tokens = generation.generate(
-            self.model, prompt, self._sample(settings), max_tokens=limit, stop_tokens=self._stop_tokens()
+            self.model,
+            prompt,
+            self._sample(settings),
+            max_tokens=limit,
+            stop_tokens=stop_tokens(self.folder, self.tokenizer),
         )
         yield from generation.stream_text(self.tokenizer, meter.watch(tokens), settings.stop)
 
@@ -143,28 +147,3 @@ class Assistant:
             return self.module("text.generate").greedy
         sampler = self.module("text.sampler")
         return sampler.Sampler([sampler.SamplingParams(**settings.sampling, seed=settings.seed)])
-
-    def _stop_tokens(self) -> set[int]:
-        own, fallback = self.generation.eos_token_id, self.config.eos_token_id
-        listed = fallback if own is None else own
-        ids = set(listed) if isinstance(listed, list) else {listed}
-        return {i for i in ids | {self.tokenizer.token_to_id(t) for t in END_TOKENS} if i is not None}
-
-    def _tokenizer(self):
-        from tokenizers import Tokenizer
-
-        file = self.folder / "tokenizer.json"
-        if not file.is_file():
-            raise CourseError(f"no tokenizer.json in {self.folder}: copy the one the model was trained with")
-        try:
-            tokenizer = Tokenizer.from_file(str(file))
-        except Exception as error:  # the library raises plain Exception
-            raise CourseError(f"{file} is not a tokenizer ({error}): download or copy it again") from None
-        # MLX looks up a row beyond the end of the embeddings without an error, and the text would be garbage.
-        largest = max(tokenizer.get_vocab().values(), default=0)
-        if self.config.vocab_size is not None and largest >= self.config.vocab_size:
-            raise CourseError(
-                f"{file} has a token {largest}, but the model's vocab_size is {self.config.vocab_size}: copy the "
-                "tokenizer.json the model was trained with"
-            )
-        return tokenizer
