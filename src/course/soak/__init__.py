@@ -1,0 +1,1 @@
+"""Long random tests of the serving engine: schedules on the hash model, and clients of a real server."""
