@@ -76,11 +76,7 @@ class PrefixModel:
         if more > self.available:
             raise self.names.OutOfPagesError(f"request {request.uid} needs {more} pages of {self.available}")
         while more > len(self._free):
-            leaves = [
-                p for p in self.cached if not self.locks[p] and not any(q[: len(p)] == p != q for q in self.cached)
-            ]
-            self._free.append(self.cached.pop(leaves[0]))
-            del self.locks[leaves[0]]
+            self._evict()
         self._pages[request.row] += [self._free.pop() for _ in range(more)]
         self._write(request.row)
 
@@ -110,6 +106,12 @@ class PrefixModel:
         self.table.entries[row] = self.table.dummy_page
         self._rows.append(row)
         request.row = None
+
+    def _evict(self) -> None:
+        inner = {prefix[:-1] for prefix in self.cached}
+        leaf = next(prefix for prefix in self.cached if not self.locks[prefix] and prefix not in inner)
+        self._free.append(self.cached.pop(leaf))
+        del self.locks[leaf]
 
     def _lock(self, row: int, prefix: Prefix) -> None:
         self.locks[prefix] += 1
