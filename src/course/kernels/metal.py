@@ -25,11 +25,13 @@ class MetalKernel:
         name: str,
         inputs: Sequence[str],
         outputs: Sequence[str],
+        helpers_of: str | None,
         ensure_row_contiguous: bool,
         atomic_outputs: bool,
     ) -> None:
         self.name = name
         self._package = package.partition(".")[0]
+        self._helpers_of = helpers_of
         self._arguments = {
             "name": name,
             "input_names": list(inputs),
@@ -42,7 +44,10 @@ class MetalKernel:
     @property
     def path(self) -> Path:
         """Where the kernel's source is."""
-        return extension_folder(package_folder(self._package)) / "metal" / f"{self.name}.metal"
+        return self._file(self.name)
+
+    def _file(self, name: str) -> Path:
+        return extension_folder(package_folder(self._package)) / "metal" / f"{name}.metal"
 
     def __call__(self, **arguments: object) -> list[mx.array]:
         """The kernel's outputs, lazily. See `course.emulator.metal_kernel.EmulatedKernel` for the arguments.
@@ -53,6 +58,8 @@ class MetalKernel:
         if on_gpu not in self._kernels:
             make = mx.fast.metal_kernel if on_gpu else emulated.metal_kernel
             header, source = split_source(self.path)
+            if self._helpers_of:
+                header = split_source(self._file(self._helpers_of))[0] + header
             self._kernels[on_gpu] = make(header=header, source=source, **self._arguments)
         return proof.called(self.name, self._kernels[on_gpu](**arguments))
 
@@ -63,14 +70,16 @@ def metal_kernel(
     *,
     inputs: Sequence[str],
     outputs: Sequence[str],
+    helpers_of: str | None = None,
     ensure_row_contiguous: bool = True,
     atomic_outputs: bool = False,
 ) -> MetalKernel:
     """The kernel in `metal/NAME.metal` beside a package. package: `__package__` of the caller.
 
-    inputs, outputs: the names that the body gives to its arrays. The file is read at the first call.
+    inputs, outputs: the names that the body gives to its arrays. helpers_of: another kernel, whose helpers this one may
+    use too. Files are read at the first call.
     """
-    return MetalKernel(package, name, inputs, outputs, ensure_row_contiguous, atomic_outputs)
+    return MetalKernel(package, name, inputs, outputs, helpers_of, ensure_row_contiguous, atomic_outputs)
 
 
 def split_source(path: Path) -> tuple[str, str]:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention.h"
+#include "between.h"
 #include "ceilings.h"
 #include "fused.h"
 #include "fused_qkv.h"
@@ -77,6 +78,16 @@ NB_MODULE(_ext, m) {
         return fused_head(x, norm, packed(w), group_size, eps);
       },
       "x"_a, "norm"_a, "w"_a, "group_size"_a, "eps"_a, "W times normalised x: (B, L, E) -> (B, L, V)");
+  m.def("normalise", &normalise, "x"_a, "weight"_a, "eps"_a, "RMSNorm of the last axis");
+  m.def("gated", &gated, "gate"_a, "up"_a, "silu(gate) * up");
+  m.def(
+      "rotated_heads",
+      [](const mx::array& y, const mx::array& norm, const mx::array& cos, const mx::array& sin, float eps,
+         const std::vector<int>& offsets, bool traditional) {
+        return rotated_heads(y, norm, cos, sin, {eps, offsets, traditional});
+      },
+      "y"_a, "norm"_a, "cos"_a, "sin"_a, "eps"_a, "offsets"_a, "traditional"_a,
+      "Head norms and rope: (B, L, H * D) -> (B, H, L, D)");
   m.def("flash_attention", &flash_attention, "q"_a, "k"_a, "v"_a, "scale"_a,
         "Causal attention: (B, H, L, D), twice (B, H_kv, S, D) -> (B, H, L, D)");
   m.def(
