@@ -1,0 +1,128 @@
+"""`pdm run serve`: an OpenAI-compatible server with a web page, on an engine of course code."""
+
+import argparse
+import contextlib
+import errno
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from course.errors import CourseError
+from course.options import number
+from course.served_options import add_options
+
+HELP = "serve a model to OpenAI clients, and to a web page that shows the engine at work"
+DESCRIPTION = f"{HELP}. Ctrl-C or SIGTERM let running requests end; a second one ends them."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.description = DESCRIPTION
+    some = number(float, "above 0", lambda x: x > 0, 30)
+    count = number(int, "of at least 1", lambda x: x >= 1, 256)
+    port = number(int, "from 0 to 65535", lambda x: 0 <= x <= 65535, 8000)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine)")
+    parser.add_argument("--port", type=port, default=8000, help="0: any free one (default 8000)")
+    add_options(parser)
+    limits = parser.add_argument_group("limits")
+    limits.add_argument("--queue", type=count, default=512, metavar="N", help="requests not ended; then 429 (512)")
+    limits.add_argument("--body-bytes", type=count, default=1 << 20, metavar="N", help="of one request (1048576)")
+    limits.add_argument("--body-seconds", type=some, default=10.0, metavar="S", help="for a body to arrive (10)")
+    limits.add_argument("--seconds", type=some, default=600.0, metavar="S", help="for one answer (600)")
+    limits.add_argument("--drain-seconds", type=some, default=30.0, metavar="S", help="to end after a signal (30)")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="record the engine for ui.perfetto.dev")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to stop. Exit status 0 after a drain, 130 after a second Ctrl-C, 2 for mistakes."""
+    from course.worker import leave
+
+    leave(_serve(args))
+
+
+def _serve(args: argparse.Namespace) -> int:
+    import faulthandler
+
+    from course.learner import explained
+    from course.models import locate
+    from course.served import Served
+    from course.web_routes import web_routes
+
+    faulthandler.enable()  # a kernel in C++ that crashes would else end the program without a word
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    folder = locate(args.model)
+    with bound(args.host, args.port) as listener, _recording(args.trace) as trace:
+        served = Served.chosen(args, folder, trace)
+        served.prepare()
+        with explained(args.solution):
+            engine, startup = served.start(args.queue)
+            limits = served.module("serving.limits").Limits(
+                args.body_bytes, args.body_seconds, args.seconds, args.drain_seconds
+            )
+            app = served.app(engine, limits, web_routes(served, engine))
+            kind = served.module("serving.http_server").HttpServer
+            server = announcing(kind)(app, engine, args.drain_seconds, args.host, listener.getsockname()[1])
+            try:
+                server.run(sockets=[listener])
+            except KeyboardInterrupt:  # uvicorn raises a second Ctrl-C again once it has stopped
+                return 130
+            startup.check()
+    return 1 if engine.error else 0
+
+
+def announcing(kind: type) -> type:
+    """The package's server, which also says where it is once it answers. Until then it logs nothing."""
+
+    class Announcing(kind):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            logging.disable(logging.CRITICAL)  # an engine that does not start is told in one line, by `Startup.check`
+            try:
+                await super().startup(sockets)
+            finally:
+                logging.disable(logging.NOTSET)
+            if self.started:
+                host, port = sockets[0].getsockname()[:2]
+                where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+                print(f"{where} is a web page, and {where}/v1 an OpenAI endpoint. Ctrl-C stops.", flush=True)
+
+    return Announcing
+
+
+@contextlib.contextmanager
+def bound(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket at this address, before the long start of a model. Raises CourseError where there is none."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.create_server(address[:2], family=family, backlog=2048)
+    except (OSError, UnicodeError) as error:
+        raise CourseError(_unbound(host, port, error)) from None
+    with listener:
+        yield listener
+
+
+def _unbound(host: str, port: int, error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use: choose another with --port, or --port 0 for any free one"
+    if isinstance(error, OSError) and error.errno == errno.EACCES:
+        return f"port {port} needs the rights of an administrator: choose one from 1024 on with --port"
+    reason = error.strerror if isinstance(error, OSError) else error
+    return f"cannot listen at {host!r} ({reason}): use --host 127.0.0.1, or an address of this machine"
+
+
+@contextlib.contextmanager
+def _recording(path: Path | None) -> Iterator[object]:
+    """The file of --trace, closed at the end; None without one."""
+    from course.trace_file import TraceFile
+
+    if path is None:
+        yield None
+        return
+    try:
+        trace = TraceFile(path)
+    except OSError as error:
+        raise CourseError(f"cannot write {path}: {error.strerror}") from None
+    try:
+        yield trace
+    finally:
+        trace.close()

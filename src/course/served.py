@@ -1,0 +1,122 @@
+"""A model as `serve` and `batch` run it: an engine of chosen parts of one package, behind its HTTP application.
+
+Knows checkpoint folders and the package's public names; no sockets.
+"""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from course.errors import CourseError
+from course.folder import contents, read_config
+from course.learner import explained
+from course.memory import available_memory, check_memory
+from course.paths import REFERENCE
+from course.served_options import pages_of
+from course.tokens import load_tokenizer, stop_tokens
+from course.trace import TracedEngine
+from course.trace_file import TraceFile
+from course.variant import COMPILED, Variant, build
+
+LONGEST = 4096
+"""Positions of the longest request, where the model allows more and nobody asks for it."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """What the options say, checked. options: keyword arguments of the package's `Options`. trace: where to record."""
+
+    name: str
+    folder: Path
+    variant: Variant
+    dtype: str
+    options: dict[str, object]
+    trace: TraceFile | None = None
+
+    @classmethod
+    def chosen(cls, args: argparse.Namespace, folder: Path, trace: TraceFile | None = None) -> "Served":
+        """From the options of `add_options`. Raises CourseError for what cannot work, before anything is loaded."""
+        variant = Variant(args.solution, args.ops)
+        found, config = contents(folder), read_config(folder)
+        form = variant.format(folder, found, args.dtype)
+        check_memory(folder, found, form)
+        longest = config.max_position_embeddings or LONGEST
+        if (args.max_len or 0) > longest:
+            raise CourseError(f"--max-len {args.max_len} exceeds the {longest} positions of {folder.name}: lower it")
+        max_len = args.max_len or min(longest, LONGEST)
+        if max_len < 2:
+            raise CourseError("--max-len 1 leaves no room for an answer: give at least 2")
+        names = ("rows", "page_size", "token_budget", "scheduler", "memory", "attention", "loop")
+        options = {name: getattr(args, name) for name in names} | {"max_len": max_len}
+        left = available_memory() - found.parameters * form.bytes_per_weight
+        if args.memory != "rows":
+            options["pages"] = pages_of(args, config, form, max_len, left)
+        return cls(args.model, folder, variant, form.dtype, options, trace)
+
+    def module(self, name: str) -> ModuleType:
+        """A module of the package, such as "serving.server"."""
+        return importlib.import_module(f"{self.variant.solution}.{name}")
+
+    def engine(self) -> object:
+        """Load the model and assemble its engine. Must run in the thread that will step it.
+
+        Raises CourseError, and what the loaders of a learner's package raise.
+        """
+        import mlx.core as mx
+
+        parts = self.module("serving.assemble")
+        if self.variant.ops in COMPILED or self._compiles():
+            mx.set_default_device(mx.cpu)  # these primitives are written for the CPU, also on a Mac
+        try:
+            model = parts.load_batched(self.folder, self.variant.ops, getattr(mx, self.dtype), available_memory())
+        except (ValueError, FileNotFoundError, MemoryError) as error:
+            if self.variant.solution != REFERENCE.name:
+                raise  # a learner wants to see where
+            raise CourseError(f"cannot load {self.folder}: {error}") from error
+        engine = parts.assemble(model, parts.Options(**self.options))
+        return engine if self.trace is None else TracedEngine(engine, self.trace)
+
+    def prepare(self) -> None:
+        """Build what is compiled, where it is not up to date. Raises CourseError."""
+        if self.variant.ops in COMPILED or self._compiles():
+            build(self.variant.solution)
+
+    def app(self, engine: object, limits: object, routes: Sequence[object] = ()) -> object:
+        """The package's HTTP application on an `AsyncEngine`. limits: its `Limits`."""
+        tokenizer = load_tokenizer(self.folder)
+        stop = frozenset(stop_tokens(self.folder, tokenizer))
+        create = self.module("serving.server").create_app
+        return create(engine, tokenizer, self.name, stop, limits=limits, routes=routes)
+
+    def start(self, limit: int) -> tuple[object, "Startup"]:
+        """An `AsyncEngine` that is not started yet, and what stopped it from starting, later."""
+        startup = Startup(self)
+        return self.module("serving.async_engine").AsyncEngine(startup.build, limit), startup
+
+    def _compiles(self) -> bool:
+        return self.options["memory"] != "rows" and self.options["attention"] == "kernel"
+
+
+class Startup:
+    """Builds the engine, and keeps the error that stopped it."""
+
+    def __init__(self, served: Served):
+        self.served = served
+        self.error: Exception | None = None
+
+    def build(self) -> object:
+        """The engine. Must run in the thread that will step it."""
+        try:
+            return self.served.engine()
+        except Exception as error:
+            self.error = error
+            raise
+
+    def check(self) -> None:
+        """Raise what stopped the engine from starting, as a CourseError where it is one for the user or learner."""
+        if self.error is not None:
+            with explained(self.served.variant.solution):
+                raise self.error

@@ -1,0 +1,64 @@
+"""The options of `serve` and `batch`: the model, whose code runs it, the parts of the engine, and their sizes."""
+
+import argparse
+
+from course.checkpoint_json import Config
+from course.errors import CourseError
+from course.memory import BYTES, GIB, Format
+from course.options import number
+from course.paths import REFERENCE
+from course.variant import OPS, SOLUTIONS
+
+SCHEDULERS = {
+    "fcfs": "whole prompts, first come, first served",
+    "chunked": "prompts in chunks, worst case reserved",
+    "mixed": "chunks and decodes in one batch, the newest is preempted",
+}
+MEMORIES = {"rows": "each request owns its longest length", "paged": "pages", "prefix": "pages, and prefixes are kept"}
+ATTENTIONS = {"gather": "copies pages together", "kernel": "walks the page table, in C++"}
+LOOPS = {"normal": "reads a batch before the next", "overlap": "launches the next batch first"}
+POOL_SHARE = 0.5
+"""Of the memory that the weights leave: what keys and values take where nobody says how many pages."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that choose a model and the parts of its engine."""
+    count = number(int, "of at least 1", lambda x: x >= 1, 16)
+    parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, 1.7b, 4b, 8b, a folder, or a hub id")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
+    parser.add_argument("--solution", choices=SOLUTIONS, default=REFERENCE.name, help="whose code runs")
+    tables = "; ".join(f"{name}: {what}" for name, what in OPS.items())
+    parser.add_argument("--ops", choices=list(OPS), default="python", help=f"who computes a block's steps. {tables}")
+    engine = parser.add_argument_group("parts of the engine")
+    parts = {"scheduler": SCHEDULERS, "memory": MEMORIES, "attention": ATTENTIONS, "loop": LOOPS}
+    defaults = {"scheduler": "chunked", "memory": "prefix", "attention": "kernel", "loop": "overlap"}
+    for name, known in parts.items():
+        text = "; ".join(f"{key}: {what}" for key, what in known.items())
+        text = f"{text} (default {defaults[name]})"
+        engine.add_argument(f"--{name}", choices=list(known), default=defaults[name], help=text)
+    sizes = parser.add_argument_group("sizes")
+    sizes.add_argument("--rows", type=count, default=32, metavar="N", help="requests that run at once (default 32)")
+    sizes.add_argument("--max-len", type=count, metavar="N", help="tokens of the longest request, prompt and answer")
+    sizes.add_argument("--page-size", type=count, default=16, metavar="N", help="tokens of a page (default 16)")
+    sizes.add_argument("--pages", type=count, metavar="N", help="pages for keys and values (default: as memory allows)")
+    sizes.add_argument("--token-budget", type=count, default=512, metavar="N", help="tokens of a batch (default 512)")
+
+
+def pages_of(args: argparse.Namespace, config: Config, form: Format, max_len: int, left: float) -> int:
+    """Pages of the pool: as asked, else enough for all rows at full length, but not more than its share of memory."""
+    heads, layers = config.num_key_value_heads or 1, config.num_hidden_layers or 1
+    size = config.head_dim or (config.hidden_size or 1) // (config.num_attention_heads or 1)
+    page = 2 * layers * heads * size * args.page_size * BYTES[form.dtype]
+    fit = int(left * POOL_SHARE / page) - 1  # one page more belongs to the padding
+    if args.pages is not None:
+        if args.pages * page > left:
+            raise CourseError(
+                f"--pages {args.pages} takes {args.pages * page / GIB:.1f} GiB, but only {left / GIB:.1f} GiB are "
+                f"free: at most --pages {fit} is safe"
+            )
+        return args.pages
+    if fit < 1:
+        raise CourseError(
+            f"there is no memory for keys and values ({left / GIB:.1f} GiB are free): close other programs"
+        )
+    return min(fit, args.rows * -(-max_len // args.page_size))
