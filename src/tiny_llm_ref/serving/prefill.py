@@ -52,7 +52,7 @@ class PrefillAdder:
         if self.reserved + needed > memory.available:
             return False
         memory.open(request, prefix)
-        if self.reserved + needed > memory.available:  # what it matched could be evicted before, and cannot any more
+        if self.reserved + needed > memory.available:  # its prefix cannot be evicted any more
             memory.close(request)
             request.reset()
             return False
