@@ -61,7 +61,7 @@ def request_of(solution, ids: list[int], max_tokens: int, uid: int = 0, stop: tu
 
 def lengths_are(got: dict[str, object], want: dict[str, object], did: str, text: str) -> None:
     """Raise AssertionError, with the rule that was broken, where a length or the ids are not as wanted."""
-    for name in ("cached_len", "device_len", "ids", "in_flight", "row", *LENGTHS):
+    for name in ("ids", "cached_len", "device_len", "in_flight", "row", *LENGTHS):
         if name in want and got[name] != want[name]:
             rule = WHY.get((did, name), "extend_len and remain_len follow from the lengths")
             raise AssertionError(f"{text}: {name} is {got[name]}, expected {want[name]}: {rule}")
@@ -121,35 +121,37 @@ class LengthsMoveAtLaunch:
     def observe(solution, inputs):
         request = request_of(solution, inputs["ids"], len(inputs["tokens"]))
         tokens, states = iter(inputs["tokens"]), []
+
+        def act(action: int | str) -> list | None:
+            if action == "read":
+                request.append(next(tokens))
+                return None
+            own, start, end, samples = request.launch(action)
+            return [own is request, int(start), int(end), bool(samples)]
+
         for action in inputs["actions"]:
-            step = request.append(next(tokens)) if action == "read" else request.launch(action)
-            described = None
-            if action != "read":
-                own, start, end, samples = step
-                described = [own is request, int(start), int(end), bool(samples)]
-            states.append({"state": state_of(request), "step": described})
+            states.append({"did": error_of(lambda action=action: act(action)), "state": state_of(request)})
+            if states[-1]["did"]["type"] is not None:
+                break
         return states
 
     def verify(inputs, got):
         wanted = after(inputs["ids"], len(inputs["tokens"]), inputs["actions"], inputs["tokens"])
-        cached = 0
-        for i, (action, want, found) in enumerate(zip(inputs["actions"], wanted, got, strict=True)):
+        cached, device = 0, len(inputs["ids"])
+        for i, (found, action, want) in enumerate(zip(got, inputs["actions"], wanted, strict=False)):
             text = f"after {inputs['actions'][: i + 1]} on a prompt of {len(inputs['ids'])} tokens"
+            if found["did"]["type"] is not None:
+                raise AssertionError(f"{text}: {found['did']['type']}: {found['did']['message']}")
             lengths_are(found["state"], want, "read" if action == "read" else "launch", text)
             if action != "read":
-                samples = want["extend_len"] == 1 and want["device_len"] == want["cached_len"] + 1
-                samples = samples and want["device_len"] > (wanted[i - 1]["device_len"] if i else len(inputs["ids"]))
-                step = [True, cached, cached + action, samples]
+                start, end, samples = cached, cached + action, cached + action == device
                 mistakes = {
-                    "a step samples if it reaches the last token that the device knows": [*step[:3], not samples],
-                    "start is where it began, before cached_len moved": [
-                        True,
-                        *(x + action for x in step[1:3]),
-                        samples,
-                    ],
+                    "it samples if it reaches the last token that the device knows": [True, start, end, not samples],
+                    "it was made after cached_len moved": [True, end, end + action, samples],
                 }
-                explained(found["step"], step, f"{text}, the step (its own request, start, end, samples)", mistakes)
-                cached += action
+                what = f"{text}, the step (of this request, start, end, samples)"
+                explained(found["did"]["value"], [True, start, end, samples], what, mistakes)
+            cached, device = want["cached_len"], want["device_len"]
 
 
 @case(
@@ -276,7 +278,7 @@ class AppendRefusesATokenOfNoStep:
         same(got["ids"][1], got["ids"][0], f"the ids after {what} was refused")
 
 
-@case(task=1, params=[{"reads": 0, "again": [2]}, {"reads": 1, "again": [5]}, {"reads": 3, "again": [3, 4]}])
+@case(task=1, params=[{"reads": 0, "again": [4]}, {"reads": 1, "again": [5]}, {"reads": 3, "again": [3, 4]}])
 class ResetBeginsAgainWithAllIds:
     """After a reset the ids are the prompt to compute again, and the next result goes on where they end."""
 
@@ -299,26 +301,33 @@ class ResetBeginsAgainWithAllIds:
             request.append(next(tokens))
         request.in_flight = 0
         request.reset()
-        reset, reasons = state_of(request), []
-        for n in inputs["again"]:
-            request.launch(min(n, request.extend_len))
-        if request.extend_len > 1 or not inputs["reads"]:
-            request.launch(request.extend_len)
-        again = state_of(request)
-        for token in tokens:
-            reasons.append(request.append(token))
-            if request.remain_len:
-                request.launch(1)
-        return {"reset": reset, "again": again, "reasons": reasons, "ids": list(request.ids)}
+        reset = state_of(request)
+
+        def go_on() -> dict[str, object]:
+            for n in inputs["again"]:
+                request.launch(n)
+            again, reasons = state_of(request), []
+            for token in tokens:
+                reasons.append(request.append(token))
+                if request.remain_len:
+                    request.launch(1)
+            return {"state": again, "reasons": reasons}
+
+        return {"reset": reset, "again": error_of(go_on), "ids": list(request.ids)}
 
     def verify(inputs, got):
         known, n = inputs["ids"] + inputs["tokens"][: inputs["reads"]], 4 + inputs["reads"]
         want = {"cached_len": 0, "device_len": n, "ids": known, "row": None, "extend_len": n, "remain_len": 9 - n}
         lengths_are(got["reset"], want, "reset", f"after a reset with {inputs['reads']} results read")
+        again = got["again"]
+        if again["type"] is not None:
+            raise AssertionError(f"the reset request could not go on: {again['type']}: {again['message']}")
         want = {"cached_len": n, "device_len": n + 1, "ids": known}
-        lengths_are(got["again"], want, "launch", "after all ids were launched again")
+        lengths_are(again["value"]["state"], want, "launch", "after all ids were launched again")
         same(got["ids"], inputs["ids"] + inputs["tokens"], "the ids at the end")
-        same(got["reasons"], [None] * (4 - inputs["reads"]) + ["length"], "the finish reasons after the reset")
+        same(
+            again["value"]["reasons"], [None] * (4 - inputs["reads"]) + ["length"], "the finish reasons after the reset"
+        )
 
 
 @case(task=1, params=[{"in_flight": 1}, {"in_flight": 2}])
@@ -419,7 +428,7 @@ class AddPutsRequestsInLine:
         return {"adds": adds_of(rng, prompts, max_tokens)}
 
     def observe(solution, inputs):
-        memory, log = noted(solution, 2, 10)
+        memory, log = noted(solution, 4, 10)
         scheduler = scheduler_of(solution, memory, inputs["adds"])
         return {
             "waiting": [request.uid for request in scheduler.waiting],
@@ -714,6 +723,12 @@ def batch_of(solution, scheduler, launches: list[tuple[int, int]]):
     return solution.module("serving.request").Batch(tuple(steps))
 
 
+def commit_of(scheduler, batch, results: list) -> dict[str, list]:
+    """The outputs, and whether each holds its result itself."""
+    outputs = scheduler.commit(batch, results)
+    return {"outputs": told(outputs), "whole": [o.sampled is r for o, r in zip(outputs, results, strict=False)]}
+
+
 def told(outputs) -> list[list]:
     return [[o.uid, None if o.sampled is None else o.sampled.token, o.finish_reason] for o in outputs]
 
@@ -743,10 +758,8 @@ class EachResultGoesToItsRequest:
         requests = [scheduler.requests[uid] for uid in uids]
         batch = batch_of(solution, scheduler, list(zip(uids, inputs["launches"], strict=True)))
         results = [sampled(solution, token, -token / 1000, ((token, 0.5),)) for token in inputs["tokens"]]
-        outputs = scheduler.commit(batch, results)
-        return {
-            "outputs": told(outputs),
-            "whole": [output.sampled is result for output, result in zip(outputs, results, strict=False)],
+        done = error_of(lambda: commit_of(scheduler, batch, results))
+        return done | {
             "ids": [request.ids[len(add["ids"]) :] for request, add in zip(requests, inputs["adds"], strict=True)],
             "in_flight": [request.in_flight for request in requests],
             "closed": [entry for entry in log if entry[0] == "close"],
@@ -765,9 +778,12 @@ class EachResultGoesToItsRequest:
             "the results were handed out in the wrong order": turned,
             "the outputs came in the wrong order": outputs[::-1],
         }
-        explained(got["outputs"], outputs, what, mistakes)
+        if got["type"] is not None:
+            likely = named(["a step that samples nothing took a result"] * (len(own) > len(outputs)))
+            raise AssertionError(f"{what}: {got['type']}: {got['message']}\n{likely}")
+        explained(got["value"]["outputs"], outputs, what, mistakes)
         same(got["ids"], own, "the new ids of each request")
-        if not all(got["whole"]):
+        if not all(got["value"]["whole"]):
             raise AssertionError("an output holds the result as it came, with its log-probabilities")
         if any(got["in_flight"]):
             raise AssertionError(
@@ -903,6 +919,43 @@ class MemoryWaitsForTheLastStep:
                 raise AssertionError(f"{text}: the row was not given back: a leak")
             same(found["known"], [not ended] * 2, f"{text}: whether it is in requests, and in running")
             same(found["ids"], count, f"{text}: results in its ids")
+
+
+@case(task=3, params=[{"uid": 0}, {"uid": 1}, {"uid": 2}])
+class AnAbortReachesRequestsThatWait:
+    """A request that waits ends at once, has no row to give back, and those behind it move up."""
+
+    def inputs(rng, uid):
+        return {"adds": [add | {"uid": i} for i, add in enumerate(adds_of(rng, [3, 2, 4], [2, 2, 2]))], "uid": uid}
+
+    def observe(solution, inputs):
+        memory, log = noted(solution, 1, 32)
+        scheduler = scheduler_of(solution, memory, inputs["adds"])
+        outputs = error_of(lambda: told([scheduler.abort(inputs["uid"])]))
+        again = scheduler.abort(inputs["uid"])
+        batch = scheduler.next_batch()
+        return {
+            "outputs": outputs,
+            "again": again is None,
+            "batch": plain(batch.steps),
+            "waiting": [request.uid for request in scheduler.waiting],
+            "closed": [entry[1] for entry in log if entry[0] == "close"],
+        }
+
+    def verify(inputs, got):
+        uid, left = inputs["uid"], [add for add in inputs["adds"] if add["uid"] != inputs["uid"]]
+        outputs = got["outputs"]
+        if outputs["type"] is not None:
+            raise AssertionError(
+                f"the abort of request {uid}, which waits, raised {outputs['type']}: {outputs['message']}\n"
+                "  likely mistake: a request that was never admitted has no row to give back"
+            )
+        same(outputs["value"], [[uid, None, "abort"]], "the output of the abort")
+        if not got["again"]:
+            raise AssertionError(f"request {uid} ended twice: the second abort gave an output")
+        same(got["closed"], [], "uids of rows that were given back: nobody had one")
+        same(got["batch"], [[left[0]["uid"], 0, len(left[0]["ids"]), True]], "the next batch")
+        same(got["waiting"], [left[1]["uid"]], "the uids that still wait")
 
 
 @case(task=3, params=[{"admit": False}, {"admit": True}])
