@@ -1,6 +1,6 @@
 """Every table of operations and the cache compute the same model: the embedded one, on 50 prompts, teacher-forced.
 
-All tables run on the same packed weights, plain operations on the numbers that these stand for, unpacked in float32
+All tables run on the same packed weights, `python` and `dense` on the numbers that these stand for, unpacked in float32
 (`load_weights` rounds them to the bfloat16 of their scales). A text is a prompt and what plain operations reply to it.
 The prompt runs in two chunks and every token of the reply alone, so kernels for one and for many tokens both run.
 On the emulator, `metal` and `metal-flash` take a few texts, and all of them with ALL_PROMPTS=1 in the environment.
@@ -17,9 +17,11 @@ from tokenizers import Tokenizer
 
 from course.folder import read_json
 from course.models import EMBEDDED
-from course.variant import OPS, Variant
+from course.paths import REFERENCE
+from course.variant import OPS, UNPACKED, Variant, build
 from tiny_llm_ref.cache.cached import CachedModel
 from tiny_llm_ref.cache.dense import DenseCache
+from tiny_llm_ref.kernels.tables import make_ops
 from tiny_llm_ref.model.checkpoint import load_config, load_weights
 from tiny_llm_ref.model.qwen3 import Qwen3
 from tiny_llm_ref.text.chat import Message, render_chat
@@ -60,8 +62,9 @@ def plain_weights() -> dict[str, mx.array]:
 
 @functools.cache
 def model_of(ops: str) -> Qwen3:
-    if ops == "python":
-        return Qwen3(CONFIG, plain_weights())
+    if ops in UNPACKED:
+        build(REFERENCE.name)
+        return Qwen3(CONFIG, plain_weights(), make_ops(ops))
     return Variant(ops=ops).load_plain(FOLDER, "float32")
 
 

@@ -204,7 +204,7 @@ def test_a_step_can_be_replaced_alone():
 def test_tables_are_made_by_name():
     assert type(make_ops("python")) is Ops
     assert type(make_ops("packed")) is QuantizedOps
-    assert list(TABLES) == ["python", "packed", "cpu", "fused", "flash", "metal", "metal-flash"]
+    assert list(TABLES) == ["python", "dense", "packed", "cpu", "fused", "flash", "metal", "metal-flash"]
     with pytest.raises(ValueError, match=r"'gpu'.*python, packed"):
         make_ops("gpu")
 

@@ -12,7 +12,8 @@ class Plan:
 
     rate: mean of Poisson arrivals; None sends as fast as `concurrency` allows, all at once where that is None too.
     concurrency: requests that wait for an answer at one time at most, a closed loop where there is no rate.
-    prefix: tokens that all requests of one of `prefixes` groups begin with, part of `input_length`.
+    prefix: tokens that all requests of one of `prefixes` groups begin with, part of `input_length`; they are the same
+    for every seed.
     """
 
     requests: int
@@ -35,7 +36,7 @@ class Plan:
         """Text of about `input_length` tokens each: random tokens, decoded, may be cut differently when read again."""
         rng = np.random.default_rng([self.seed, 2])
         usable = plain_tokens(tokenizer)
-        prefixes = rng.choice(usable, (self.prefixes, self.prefix))
+        prefixes = np.random.default_rng(self.prefix).choice(usable, (self.prefixes, self.prefix))
         own = rng.choice(usable, (self.requests, self.input_length - self.prefix))
         rows = [[*prefixes[i % self.prefixes], *row] for i, row in enumerate(own)]
         return [tokenizer.decode(row) for row in rows]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OPS = {
     "python": "plain array operations on unpacked weights",
+    "dense": "unpacked weights, what stands between products in C++",
     "packed": "4-bit weights, unpacked for each product",
     "cpu": "4-bit products in C++",
     "fused": "a few C++ primitives per block",
@@ -32,7 +33,8 @@ OPS = {
 }
 SOLUTIONS = (REFERENCE.name, "tiny_llm")
 CACHES = ("none", "dense")
-COMPILED = {"cpu", "fused", "flash"}
+UNPACKED = {"python", "dense"}
+COMPILED = {"dense", "cpu", "fused", "flash"}
 GROUPS = Packing(bits=4, group_size=64)  # what `kernels.load` makes of an unpacked checkpoint
 
 
@@ -55,7 +57,7 @@ class Variant:
 
     def packing(self, folder: Path) -> Packing | None:
         """How this table holds the matrices of the checkpoint in `folder`; None: one number each."""
-        return None if self.ops == "python" else read_config(folder).quantization or GROUPS
+        return None if self.ops in UNPACKED else read_config(folder).quantization or GROUPS
 
     def format(self, folder: Path, found: Contents, dtype: str | None) -> Format:
         """How the weights of the checkpoint in `folder` are held. dtype: the user's choice, "stored" for the files'.
@@ -66,7 +68,7 @@ class Variant:
         dtype = found.dtype if dtype == "stored" else dtype or default_dtype(found, packing=packing)
         if self.ops in COMPILED and dtype == "float16":
             raise CourseError(f"--ops {self.ops} computes in float32 or bfloat16, not float16: add --dtype float32")
-        if self.ops not in ("python", "packed") and packing is not None and packing.bits != 4:
+        if self.ops not in ("python", "packed", "dense") and packing is not None and packing.bits != 4:
             raise CourseError(f"--ops {self.ops} takes 4-bit weights, not {packing.bits}: try --ops packed")
         return Format(dtype, packing, found.dtype)
 
@@ -89,6 +91,11 @@ class Variant:
             build(self.solution)
             mx.set_default_device(mx.cpu)  # its primitives are written for the CPU, also on a Mac
         ops = self.module("kernels.tables").make_ops(self.ops)
+        if self.ops in UNPACKED:
+            checkpoint = self.module("model.checkpoint")
+            config = checkpoint.load_config(folder)
+            weights = checkpoint.load_weights(folder, config, getattr(mx, dtype), memory_limit)
+            return self.module("model.qwen3").Qwen3(config, weights, ops)
         return self.module("kernels.load").load_packed_model(folder, ops, getattr(mx, dtype), memory_limit)
 
     def cached(self, model):

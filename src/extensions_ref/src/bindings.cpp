@@ -115,6 +115,10 @@ NB_MODULE(_ext, m) {
         "How many threads one parallel_for over n pieces brings together, waiting for them up to `seconds`");
   m.def("parallel_failure_elsewhere", &parallel_failure_elsewhere, "seconds"_a,
         nb::call_guard<nb::gil_scoped_release>(), "Runs parallel_for with a body that throws on other threads");
+  m.def("page_offsets", &page_offsets, "table"_a, "page_size"_a, "page_stride"_a, "row_stride"_a, "first"_a, "count"_a,
+        "Where page_rows finds positions first .. first + count - 1");
+  m.def("batch_pieces", &batch_pieces, "bounds"_a, "lengths"_a, "kv_heads"_a, "threads"_a,
+        "What ragged_pieces makes of a batch: request, query, queries, visible, first key, last key of each piece");
   m.def(
       "written_rows",
       [packed](const mx::array& x, const Packed& w, int group_size, const std::string& kernel, int64_t begin,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from ..kernels.tables import make_ops
+from ..kernels.tables import DENSE, make_ops
 from ..model.checkpoint import load_config, load_weights
-from ..model.qwen3 import Ops, Qwen3
+from ..model.qwen3 import Qwen3
 from .batch_sampler import BatchSampler
 from .engine import Engine
 from .memory import Memory, RowMemory
@@ -30,7 +30,7 @@ MEMORIES = {
     "paged": (".paged_memory", "PagedMemory"),
     "prefix": (".prefix_memory", "PrefixMemory"),
 }
-ATTENTIONS = {"gather": (".paged_rows", "PagedRows"), "kernel": (".kernel_rows", "KernelRows")}
+ATTENTIONS = ("gather", "kernel")
 LOOPS = {"normal": (".engine", "Engine"), "overlap": (".overlap", "OverlapEngine")}
 # ANCHOR_END: parts
 
@@ -57,11 +57,11 @@ class Options:
 
 def load_batched(folder: Path, ops: str, dtype: mx.Dtype | None = None, memory_limit: int | None = None) -> Qwen3:
     """The model in `folder` with the table called `ops` for batches. Raises what the loaders raise."""
-    if ops == "python":
+    if ops in DENSE:
         config = load_config(folder)
         weights = load_weights(folder, config, dtype, memory_limit)
         mx.eval(weights)
-        return Qwen3(config, weights, batched(Ops()))
+        return Qwen3(config, weights, batched(make_ops(ops)))
     from ..kernels.load import load_packed_model
 
     return load_packed_model(folder, batched(make_ops(ops)), dtype, memory_limit)
@@ -101,7 +101,15 @@ def make_caches(model: Qwen3, memory: Memory, options: Options) -> Caches:
     from ..cache.pool import PagePool
 
     pool = PagePool(model.config, memory.pages, memory.page_size, model.norm.weight.dtype)
-    return part(ATTENTIONS, options.attention)(pool, memory.table)
+    if options.attention == "gather":
+        from .paged_rows import PagedRows
+
+        return PagedRows(pool, memory.table)
+    if options.attention == "kernel":
+        from .paged_layer import KernelRows
+
+        return KernelRows(pool, memory.table, model.ops)
+    raise ValueError(f"attention {options.attention!r} is not known: choose one of {', '.join(ATTENTIONS)}")
 
 
 def part(table: dict[str, tuple[str, str]], name: str) -> type:
