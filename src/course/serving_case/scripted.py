@@ -32,7 +32,7 @@ def prompt_tokens(text: str) -> list[int]:
 
 def chosen(ids: Sequence[int], seed: int | None = None) -> int:
     """The token after `ids` where none is written down: a letter by their hash, and by the seed unless that is None."""
-    return 1 + ord("a") + next_token([*ids, *([] if seed is None else [seed])], 26)
+    return 1 + ord("a") + next_token([*ids, *([] if seed is None else divmod(seed, 2**32))], 26)
 
 
 def continued(prompt: Sequence[int], count: int, seed: int | None = None) -> list[int]:
