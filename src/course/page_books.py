@@ -196,27 +196,23 @@ def judge_memory(sizes: dict[str, int], script: Sequence[Op], trace: list[dict[s
     for at, ((name, uid, *arguments), did) in enumerate(zip(script, trace, strict=True), 1):
         key, free = str(uid), sizes["pages"] - sum(map(len, held.values()))
         call = f"operation {at}, {name}(request {uid}{''.join(f', {x}' for x in arguments)})"
-        want = None
+        length = arguments[0] if arguments else 0
+        need = max(-(-length // s), len(held.get(key, [])))
         if name == "open":
             want = "ValueError" if key in held or len(held) == sizes["rows"] else None
-            new = {**held, key: []}
-        elif key not in held:
-            want, new = "ValueError", held
-        elif name == "close":
-            new = {other: pages for other, pages in held.items() if other != key}
+        elif key not in held or length > limit:
+            want = "ValueError"
         else:
-            need = max(-(-arguments[0] // s), len(held[key]))
-            short = need - len(held[key]) > free
-            want = "ValueError" if arguments[0] > limit else "OutOfPagesError" if short else None
-            new = (
-                held
-                if want
-                else {**held, key: _grown(call, held[key], did["pages"].get(key, []), need, arguments[0], s)}
-            )
+            want = "OutOfPagesError" if need - len(held[key]) > free else None
         text = f"{call} gave {did['error'] or 'no error'}, expected {want or 'none'}: {free} pages are free"
         fail_unless(did["error"] == want, text)
-        held = held if want else new
-        _judge_books(call, sizes, held, did, "changed something, though it was refused" if want else "left wrong books")
+        if want is None and name == "close":
+            held = {other: pages for other, pages in held.items() if other != key}
+        elif want is None:
+            now = did["pages"].get(key, [])
+            held = held | {key: _grown(call, held[key], now, need, length, s) if name == "grow" else []}
+        why = "changed something, though it was refused" if want else "left wrong books"
+        _judge_books(call, sizes, held, did, why)
 
 
 def _grown(call: str, old: list[int], new: list[int], need: int, length: int, s: int) -> list[int]:
