@@ -14,7 +14,7 @@ LADDER = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 def padded(batch: Batch, row: int, ladder: tuple[int, ...] = LADDER) -> Batch:
     """The batch, with as many dummy steps behind its own as make its size one of the ladder.
 
-    row: the dummy row of the page table. A dummy step runs position 0 of it and chooses no token.
+    row: the dummy row of the page table. A dummy step runs position 0 of it, has uid -1, and chooses no token.
     ladder: sizes, ascending. A batch beyond the last one stays as it is, and so does one in which a step has more than
     one token: the shape of a prefill is its own.
     """

@@ -156,7 +156,7 @@ def padded(batch: Batch, row: int, ladder: tuple[int, ...] = LADDER) -> Batch:
         return batch
     steps = list(batch.steps)
     while len(steps) < fits[0]:
-        lane = Request(-len(steps), [3], 5)
+        lane = Request(-1, [3], 5)
         lane.row = row
         steps.append(Step(lane, 0, 1, False))
     return Batch(tuple(steps))
