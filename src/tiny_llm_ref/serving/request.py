@@ -103,6 +103,7 @@ class Request:
         return [tuple(self.ids[i : i + page_size]) for i in range(0, tokens - page_size + 1, page_size)]
 
 
+# ANCHOR: step
 class Step(NamedTuple):
     """A request's share of a batch: positions start .. end - 1 are computed; `samples` if the last chooses a token."""
 
@@ -128,7 +129,10 @@ class Batch:
         """The steps that choose a token."""
         return [step for step in self.steps if step.samples]
 
+    # ANCHOR_END: step
 
+
+# ANCHOR: output
 class Sampled(NamedTuple):
     """A chosen token. With log-probabilities: its own, and the best tokens with theirs, best first."""
 
@@ -146,3 +150,4 @@ class Output(NamedTuple):
     uid: int
     sampled: Sampled | None
     finish_reason: str | None
+    # ANCHOR_END: output

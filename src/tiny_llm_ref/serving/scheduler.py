@@ -43,10 +43,13 @@ class Scheduler:
         self.requests[request.uid] = request
         self.waiting.append(request)
 
+    # ANCHOR: next_batch
     def next_batch(self) -> Batch | None:
         """What to run now, counted as launched when this returns; None if nothing can run."""
         steps = self.prefill() or self.decode()
         return Batch(tuple(steps)) if steps else None
+
+    # ANCHOR_END: next_batch
 
     def prefill(self) -> list[Step]:
         """Admit waiting requests in their order, until a row is missing or the next prompt is over the budget."""
@@ -65,6 +68,7 @@ class Scheduler:
         """One token for every running request that may still choose one."""
         return [self.launch(request, 1) for request in self.running.values() if request.remain_len]
 
+    # ANCHOR: launch
     def launch(self, request: Request, tokens: int) -> Step:
         """Give the request pages for its next `tokens` and launch them; a whole prompt makes it running."""
         self.memory.grow(request, request.cached_len + tokens)
@@ -72,6 +76,8 @@ class Scheduler:
         if step.samples:
             self.running[request.uid] = request
         return step
+
+    # ANCHOR_END: launch
 
     def commit(self, batch: Batch, results: Sequence[Sampled]) -> list[Output]:
         """Take the results of a launched batch, one for each of `batch.sampling`, in this order.
@@ -115,6 +121,7 @@ class Scheduler:
         if request.in_flight == 0 and request.row is not None:
             self.memory.close(request)
 
+    # ANCHOR: end
     def abort(self, uid: int) -> Output | None:
         """End a request now, wherever it is: waiting, half prefilled, running, or in flight.
 
@@ -130,3 +137,5 @@ class Scheduler:
             self.waiting.remove(request)
         self.retire(request)
         return Output(request.uid, None, reason)
+
+    # ANCHOR_END: end
