@@ -57,3 +57,15 @@ def paged_write(
     """
     keys, values = _ext.paged_write(k, v, keys, values, table, bounds, lengths)
     return keys, values
+
+
+def page_offsets(
+    table: list[int], page_size: int, page_stride: int, row_stride: int, first: int, count: int
+) -> list[int]:
+    """What `page_rows` finds: in numbers, from a head's first row in page 0 to its rows of positions `first` on."""
+    return _ext.page_offsets(table, page_size, page_stride, row_stride, first, count)
+
+
+def batch_pieces(bounds: list[int], lengths: list[int], kv_heads: int, threads: int) -> list[list[int]]:
+    """What `ragged_pieces` makes of a batch: request, query, queries, visible, first_key, last_key of each piece."""
+    return _ext.batch_pieces(bounds, lengths, kv_heads, threads)

@@ -45,7 +45,7 @@ class MetalPagedLayer(PagedLayer):
 
     def attend(self, q: mx.array, k: mx.array, v: mx.array, attend: Callable[..., mx.array]) -> mx.array:
         """As `PagedLayer.attend`."""
-        self.pool.write(self.layer, k[:, :, 0], v[:, :, 0], self.slots)
+        self.pool.write(self.layer, k.squeeze(2), v.squeeze(2), self.slots)
         return metal_paged_attention(q, self.pool.keys[self.layer], self.pool.values[self.layer], *self.places)
 
 
