@@ -59,6 +59,16 @@ class Served:
         lines = self.client.get("/metrics").text.splitlines()
         return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
 
+    def finished(self, count: int) -> dict[str, int]:
+        """How many choices have ended, by reason. The last bytes of an answer may come before it is counted."""
+
+        def now() -> dict[str, int]:
+            name = 'tiny_llm_requests_finished_total{reason="'
+            return {k[len(name) : -2]: int(v) for k, v in self.metrics().items() if k.startswith(name)}
+
+        self.until(lambda: sum(now().values()) >= count, 0.5)
+        return now()
+
     def stream(self, path: str, body: Mapping[str, object]) -> "Stream":
         """Ask for a stream, and read it event by event."""
         return Stream(self.port, path, {"model": MODEL, "stream": True, **body})
