@@ -58,18 +58,25 @@ class MixedScheduler(Scheduler):
         return steps
 
     def run(self, request: Request, tokens: int) -> Step | None:
-        """Launch the next tokens of a running request; newer ones are preempted while pages are missing.
-
-        Returns None where the newest is this request itself, which waits, or has a step in flight, which ends first.
-        """
+        """Launch the next tokens of a running request as soon as there are pages; None where there is no way."""
         while True:
             try:
                 return self.launch(request, tokens)
             except OutOfPagesError:
-                newest = self.running[next(reversed(self.running))]
-                if newest is request or newest.in_flight:
+                if not self.make_room(request):
                     return None
-                self.preempt(newest)
+
+    def make_room(self, request: Request) -> bool:
+        """Preempt the newest running request, so that `request`, which misses pages, may find them.
+
+        Returns False, and preempts nobody, where the newest is this request itself, which waits, or has a step in
+        flight, which ends first.
+        """
+        newest = self.running[next(reversed(self.running))]
+        if newest is request or newest.in_flight:
+            return False
+        self.preempt(newest)
+        return True
 
     def preempt(self, request: Request) -> None:
         """Take the pages of a running request. It waits at the front, to compute its prompt and its answer again."""

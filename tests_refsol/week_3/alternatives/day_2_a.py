@@ -114,14 +114,13 @@ class MixedScheduler(MixedScheduler):
             budget -= tokens
         return steps
 
-    def run(self, request: Request, tokens: int) -> Step | None:
-        """Preempt while pages are missing, if somebody newer is idle."""
-        while self.missing(request, tokens) > 0:
-            newest = list(self.running.values())[-1]
-            if newest is request or newest.in_flight > 0:
-                return None
-            self.preempt(newest)
-        return self.launch(request, tokens)
+    def make_room(self, request: Request) -> bool:
+        """The last one that is not it, if it is idle and newer."""
+        *_, newest = self.running
+        if newest == request.uid or self.running[newest].in_flight > 0:
+            return False
+        self.preempt(self.running[newest])
+        return True
 
     def preempt(self, request: Request) -> None:
         """The other way round."""

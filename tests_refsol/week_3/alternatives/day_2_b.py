@@ -118,16 +118,13 @@ def _admit(self: MixedScheduler, budget: int) -> list[Step]:
     return [step, *self.admit(budget - chunk)]
 
 
-def _run(self: MixedScheduler, request: Request, tokens: int) -> Step | None:
-    """Try; make room; try again."""
-    try:
-        return self.launch(request, tokens)
-    except OutOfPagesError:
-        *_, newest = self.running.values()
-        if newest.in_flight or newest is request:
-            return None
+def _make_room(self: MixedScheduler, request: Request) -> bool:
+    """Whether somebody else could be sent back."""
+    newest = max(self.running.values(), key=list(self.running.values()).index)
+    idle = newest is not request and not newest.in_flight
+    if idle:
         self.preempt(newest)
-        return self.run(request, tokens)
+    return idle
 
 
 def _preempt(self: MixedScheduler, request: Request) -> None:
@@ -140,5 +137,5 @@ def _preempt(self: MixedScheduler, request: Request) -> None:
 
 MixedScheduler.next_batch = _next_batch
 MixedScheduler.admit = _admit
-MixedScheduler.run = _run
+MixedScheduler.make_room = _make_room
 MixedScheduler.preempt = _preempt

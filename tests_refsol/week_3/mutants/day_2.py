@@ -420,12 +420,12 @@ _PREEMPTS = [
     ),
     preempts(
         "all-newer-ones",
-        "                self.preempt(newest)\n",
-        "                self.preempt(newest)\n"
-        "                for uid in reversed(self.running):\n"
-        "                    if uid > request.uid:\n"
-        "                        self.preempt(self.running[uid])\n"
-        "                        break\n",
+        "        self.preempt(newest)\n",
+        "        self.preempt(newest)\n"
+        "        for uid in reversed(self.running):\n"
+        "            if uid > request.uid:\n"
+        "                self.preempt(self.running[uid])\n"
+        "                break\n",
         "go on, expected",
         "TheNewestIsPreempted",
     ),
@@ -439,7 +439,7 @@ _PREEMPTS = [
     preempts(
         "nobody-preempted",
         WAITS,
-        "if True:",
+        "if newest:",
         "expected",
         "TheNewestIsPreempted",
     ),
@@ -459,9 +459,9 @@ _PREEMPTS = [
     ),
     preempts(
         "preempts-itself",
-        "if newest is request or newest.in_flight:\n                    return None\n",
-        "if newest is request:\n                    self.preempt(newest)\n                    return None\n"
-        "                if newest.in_flight:\n                    return None\n",
+        WAITS + "\n            return False\n",
+        "if newest.in_flight:\n            return False\n        if newest is request:\n"
+        "            self.preempt(newest)\n            return False\n",
         "it preempted itself",
         "TheNewestItselfWaits",
     ),
