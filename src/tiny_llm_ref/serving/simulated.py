@@ -4,7 +4,7 @@ Three streams: uploads of what a batch consists of, the model, downloads of its 
 values are the tokens themselves; the model sees them through the page table, when its op ends.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ class Costs(NamedTuple):
 
 
 COSTS = Costs()
+Buffer = tuple[Hashable, ...]
 
 
 class Inputs(NamedTuple):
@@ -79,8 +80,8 @@ class SimulatedRunner:
             self.costs.copy,
             engine="host to device",
             reads=["staging"],
-            writes=[("inputs", slot)],
-            effect=lambda: self.inputs.__setitem__(slot, self.staging),
+            writes=[("inputs", slot), *self.loaded(inputs)],
+            effect=lambda: self.receive(slot),
         )
         device.record(self.uploaded, self.upload)
 
@@ -92,8 +93,8 @@ class SimulatedRunner:
             self.model,
             f"forward {self.number}",
             self.costs.forward + self.costs.token * sum(step.end - step.start for step in inputs.steps),
-            reads=[("inputs", slot), "tokens", *{("page", page) for pages in inputs.pages for page in pages}],
-            writes=[("sampled", slot), "tokens", *self.written(inputs)],
+            reads=[("inputs", slot), *tokens(inputs.steps), *{("page", page) for own in inputs.pages for page in own}],
+            writes=[("sampled", slot), *self.written(inputs)],
             effect=lambda: self.forward(slot),
         )
         computed = device.event("computed")
@@ -119,11 +120,15 @@ class SimulatedRunner:
 
     # ANCHOR_END: launch
 
+    def receive(self, slot: int) -> None:
+        """Take what is in the staging buffer; the tokens that the host knows go to the pool."""
+        self.inputs[slot] = self.staging
+        self.pool.load(self.staging.steps)
+
     def forward(self, slot: int) -> None:
         """Write the tokens of all steps to their pages, choose after each step, and put the choices into the pool."""
         steps, pages = self.inputs[slot]
         size = self.memory.page_size
-        self.pool.load(steps)
         tokens = iter(self.pool.read(steps).tolist())
         for step, own in zip(steps, pages, strict=True):
             for position in range(step.start, step.end):
@@ -143,14 +148,19 @@ class SimulatedRunner:
             return table.entries[step.request.row, :count].tolist()
         return [step.request.row * self.memory.max_len + i for i in range(count)]
 
-    def written(self, inputs: Inputs) -> set[tuple[str, int]]:
-        """The pages that the steps write."""
+    def loaded(self, inputs: Inputs) -> list[Buffer]:
+        """The places in the token pool that the host writes."""
+        steps = [step for step in inputs.steps if step.request.row != self.pool.dummy_row]
+        return tokens([step._replace(end=min(step.end, len(step.request.ids))) for step in steps])
+
+    def written(self, inputs: Inputs) -> set[Buffer]:
+        """The pages and tokens that the steps write."""
         size = self.memory.page_size
-        return {
-            ("page", page)
-            for step, own in zip(*inputs, strict=True)
-            for page in own[step.start // size : pages_for(step.end, size)]
-        }
+        buffers: set[Buffer] = set()
+        for step, own in zip(*inputs, strict=True):
+            buffers |= {("page", page) for page in own[step.start // size : pages_for(step.end, size)]}
+            buffers.add(("token", step.request.row, step.end) if step.samples else ("token", self.pool.dummy_row, -1))
+        return buffers
 
 
 class SimulatedPending(NamedTuple):
@@ -168,6 +178,11 @@ class SimulatedPending(NamedTuple):
         device.host(f"process {self.number}", self.runner.costs.process)
         tokens = device.host("read", reads=[("host", slot)], effect=lambda: self.runner.host[slot].tolist())
         return [Sampled(tokens[lane]) for lane, step in enumerate(self.batch.steps) if step.samples]
+
+
+def tokens(steps: Sequence[Step]) -> list[Buffer]:
+    """The places in the token pool that the steps read."""
+    return [("token", step.request.row, position) for step in steps for position in range(step.start, step.end)]
 
 
 def frozen(step: Step) -> Step:
