@@ -27,6 +27,7 @@ class Gathered:
         return self.pool.gather(self.layer, self.pages, self.end)
 
 
+# ANCHOR: layer
 class GatheredLayer(RaggedLayer):
     """The layer cache of a batch. slots: where the batch's T rows belong."""
 
@@ -41,6 +42,7 @@ class GatheredLayer(RaggedLayer):
         """
         self.pool.write(self.layer, k[:, :, 0], v[:, :, 0], self.slots)
         return super().attend(q, k, v, attend)
+        # ANCHOR_END: layer
 
 
 class PagedRows:
