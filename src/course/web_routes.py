@@ -7,8 +7,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from tokenizers import Tokenizer
 
 from course.served import Served
+from course.tokens import load_tokenizer
 
 WEB = Path(__file__).with_name("web")
 
@@ -18,10 +20,23 @@ def web_routes(served: Served, engine: object) -> Sequence[BaseRoute]:
     state_of = served.module("serving.state").state_of
     options = {name: value for name, value in served.options.items() if isinstance(value, str)}
 
+    tokenizer = load_tokenizer(served.folder)
+
     async def state(request: Request) -> Response:
         """GET /state: what runs, what waits, who has which page, and the radix tree; between two steps."""
         picture = await engine.ask(state_of)
+        if picture["tree"]:
+            _spell(picture["tree"], tokenizer)
         more = {"model": served.name, "options": options, "stats": engine.stats._asdict()}
         return JSONResponse(picture | more | {"open": len(engine.queues), "draining": engine.draining})
 
     return [Route("/state", state), Mount("/", StaticFiles(directory=WEB, html=True))]
+
+
+def _spell(node: dict, tokenizer: Tokenizer) -> None:
+    """Give a node of the tree, and all below it, the text of its first page."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        node["text"] = tokenizer.decode(node.pop("tokens"), skip_special_tokens=False)
+        waiting += node["children"]

@@ -67,7 +67,9 @@ def _serve(args: argparse.Namespace) -> int:
                 server.run(sockets=[listener])
             except KeyboardInterrupt:  # uvicorn raises a second Ctrl-C again once it has stopped
                 return 130
-            startup.check()
+            except SystemExit:  # so uvicorn ends where the application does not start
+                startup.check()
+                raise
     return 1 if engine.error else 0
 
 

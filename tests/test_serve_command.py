@@ -1,0 +1,157 @@
+"""`serve` as a user meets it: where it says it is, what it answers, how it ends, and each mistake in one line."""
+
+import json
+import shutil
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from serving_program import SIZES, course, serving
+from small_model import small_model
+
+from course.paths import SRC
+
+CHAT = {"model": "tiny", "messages": [{"role": "user", "content": "What is 3 + 4?"}], "temperature": 0}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return small_model(tmp_path_factory.mktemp("random-model"), max_positions=100)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving(*SIZES) as started:
+        yield started
+
+
+def assert_one_line(done, *parts: str) -> None:
+    text = done.stderr.decode()
+    assert done.returncode == 2, text
+    assert text.startswith("error: "), text
+    assert text.count("\n") == 1, text
+    for part in parts:
+        assert part in text, text
+
+
+def test_it_answers_as_the_reference_model_does(server):
+    status, reply = server.ask("/v1/chat/completions", CHAT)
+    assert status == 200
+    assert "7" in reply["choices"][0]["message"]["content"]
+    assert server.ask("/v1/models")[1]["data"][0]["id"] == "tiny"
+    assert server.ask("/health") == (200, {"status": "ok"})
+
+
+def test_the_state_shows_pages_and_prefixes(server):
+    long = {**CHAT, "messages": [{"role": "user", "content": "Once upon a time " * 20}], "max_tokens": 1}
+    server.ask("/v1/chat/completions", long)
+    status, state = server.ask("/state")
+    assert status == 200
+    assert (state["running"], state["waiting"], state["open"], state["draining"]) == ([], [], 0, False)
+    assert state["available"] == state["stats"]["pages"] == 300
+    assert state["options"] == {"scheduler": "chunked", "memory": "prefix", "attention": "gather", "loop": "overlap"}
+    texts = [node["text"] for node in state["tree"]["children"]]
+    assert any(text.startswith("<|im_start|>user") for text in texts)
+
+
+def test_unknown_paths_are_errors_in_json(server):
+    assert server.ask("/v1/nothing")[0] == 404
+    assert "error" in server.ask("/v1/nothing")[1]
+
+
+@pytest.mark.parametrize("parts", [("fcfs", "rows", "normal"), ("mixed", "paged", "overlap")])
+def test_every_part_can_be_chosen(parts):
+    scheduler, memory, loop = parts
+    with serving(*SIZES, "--scheduler", scheduler, "--memory", memory, "--loop", loop) as started:
+        assert "7" in started.ask("/v1/chat/completions", CHAT)[1]["choices"][0]["message"]["content"]
+        state = started.ask("/state")[1]
+        assert state["tree"] is None
+        assert (state["pages"] is None) == (memory == "rows")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_running_requests_end(model, number):
+    """The client gets its whole answer, new requests are turned away meanwhile, and the trace is complete."""
+    trace = model / f"trace-{number}.json"
+    with serving(*SIZES, "--trace", str(trace), model=model) as server:
+        body = {"model": str(model), "prompt": "abc", "max_tokens": 90, "ignore_eos": True}
+        replies = []
+        client = threading.Thread(target=lambda: replies.append(server.ask("/v1/completions", body)))
+        client.start()
+        deadline = time.monotonic() + 20
+        while not server.ask("/state")[1]["running"] and time.monotonic() < deadline:
+            time.sleep(0.005)
+        server.process.send_signal(number)
+        client.join(30)
+        _, said = server.process.communicate(timeout=30)
+    assert (server.process.returncode, said) == (0, "")
+    status, reply = replies[0]
+    assert status == 200
+    assert reply["usage"]["completion_tokens"] == 90
+    events = json.loads(trace.read_text())
+    assert {"launch 1", "read 1", "batch 1", "prefill", "decode"} <= {event["name"] for event in events}
+
+
+def test_a_second_signal_ends_it_now(model):
+    with (
+        serving(*SIZES, "--drain-seconds", "60", model=model) as server,
+        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as client,
+    ):
+        body = json.dumps({"model": str(model), "prompt": "a", "max_tokens": 90, "n": 16, "ignore_eos": True}).encode()
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+        while not server.ask("/state")[1]["running"]:
+            time.sleep(0.005)
+        server.process.send_signal(signal.SIGINT)
+        server.process.send_signal(signal.SIGINT)
+        server.process.communicate(timeout=20)
+        assert server.process.returncode in (0, 130)
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (("--model", "huge"), ("no model 'huge'",)),
+        (("--port", "70000"), ("'70000'", "from 0 to 65535")),
+        (("--host", "192.0.2.1"), ("cannot listen at '192.0.2.1'",)),
+        (("--host", "no.such.host.invalid"), ("cannot listen at",)),
+        (("--pages", "0"), ("'0'", "at least 1")),
+        (("--pages", "1000000000"), ("--pages 1000000000 takes", "free")),
+        (("--max-len", "5000"), ("--max-len 5000 exceeds the 2048 positions",)),
+        (("--max-len", "1"), ("--max-len 1 leaves no room",)),
+        (("--scheduler", "none"), ("invalid choice: 'none'",)),
+        (("--trace", "/no/such/folder/trace.json"), ("cannot write /no/such/folder/trace.json",)),
+        (("--ops", "cpu", "--dtype", "float16"), ("--ops cpu computes in float32 or bfloat16",)),
+    ],
+)
+def test_mistakes_are_told_in_one_line(options, parts):
+    assert_one_line(course("serve", "--port", "0", *options), *parts)
+
+
+def test_a_port_in_use_is_told_before_the_model_is_loaded():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert_one_line(course("serve", "--port", str(port)), f"port {port}", "--port 0")
+
+
+def test_a_broken_checkpoint_is_told_in_one_line(model, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken, ignore=shutil.ignore_patterns("trace*"))
+    weights = next(broken.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-100])
+    assert_one_line(course("serve", "--port", "0", *SIZES, "--model", str(broken)), str(weights.name))
+
+
+def test_a_learners_unfinished_part_is_named(tmp_path, model):
+    """A stub in the scheduler comes up with the first request at the latest, and the server says which task it is."""
+    shutil.copytree(SRC / "tiny_llm_ref", tmp_path / "tiny_llm", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    file = tmp_path / "tiny_llm" / "serving" / "assemble.py"
+    text = file.read_text()
+    old = '    """An engine for a model whose table is `batched`. Must run in the thread that will step it."""\n'
+    assert text.count(old) == 1
+    stub = "Week 3 Day 1 Task 2: assemble - see book/src/week3-01-x.md#task-2"
+    file.write_text(text.replace(old, f'{old}    raise NotImplementedError("{stub}")\n'))
+    options = ("--port", "0", "--solution", "tiny_llm", *SIZES, "--model", str(model))
+    assert_one_line(course("serve", *options, path=tmp_path), stub, "is still to be written")
