@@ -13,8 +13,21 @@ from course.compare import close, refused, same
 from course.model_case import MULTI_QUERY, SMALL, TOLERANCE, model_inputs, model_of, oracle
 from course.sampling_case import acceptable
 from course.serving_case import judge
+from course.serving_case.by_hand import (
+    adds_of,
+    admitted,
+    batch_of,
+    noted,
+    plain,
+    read,
+    request_of,
+    sampled,
+    scheduler_of,
+    told,
+)
 from course.serving_case.drive import drive
 from course.serving_case.hash_model import HashRunner
+from course.serving_case.timeline import prefills, timeline
 from course.serving_case.workload import workload
 from course.suspects import named
 
@@ -53,10 +66,6 @@ WHY = {
 
 def state_of(request) -> dict[str, object]:
     return {name: int(getattr(request, name)) for name in LENGTHS} | {"ids": list(request.ids), "row": request.row}
-
-
-def request_of(solution, ids: list[int], max_tokens: int, uid: int = 0, stop: tuple[int, ...] = ()):
-    return solution.module("serving.request").Request(uid, list(ids), max_tokens, stop_tokens=frozenset(stop))
 
 
 def lengths_are(got: dict[str, object], want: dict[str, object], did: str, text: str) -> None:
@@ -353,66 +362,6 @@ class ResetWaitsForSteps:
 # Task 2: who runs next
 
 
-def noted(solution, rows: int, max_len: int, prefix: int = 0) -> tuple[object, list]:
-    """The solution's RowMemory, and a list of what it was asked. prefix: tokens that it always matches."""
-    memory = solution.module("serving.memory")
-    log: list = []
-
-    class Noted(memory.RowMemory):
-        def match(self, request):
-            return memory.Prefix(min(prefix, request.prompt_len - 1))
-
-        def open(self, request, found):
-            log.append(["open", request.uid, found.tokens])
-            super().open(request, found)
-
-        def grow(self, request, length):
-            log.append(["grow", request.uid, length])
-            super().grow(request, length)
-
-        def share(self, request):
-            log.append(["share", request.uid, len(request.ids)])
-
-        def close(self, request):
-            log.append(["close", request.uid, request.in_flight])
-            super().close(request)
-
-    return Noted(rows, max_len), log
-
-
-def scheduler_of(solution, memory, adds: list[dict] = (), **options):
-    scheduler = solution.module("serving.scheduler").Scheduler(memory, **options)
-    for add in adds:
-        scheduler.add(request_of(solution, add["ids"], add["max_tokens"], add["uid"], tuple(add.get("stop", ()))))
-    return scheduler
-
-
-def adds_of(rng: np.random.Generator, prompts: list[int], max_tokens: list[int], at: list[int] | None = None) -> list:
-    """Requests with uids that are in no order."""
-    uids = rng.permutation(100)[: len(prompts)].tolist()
-    rest = zip(prompts, max_tokens, at or [0] * len(prompts), strict=True)
-    return [
-        {"uid": uid, "ids": rng.integers(10, 1000, n).tolist(), "max_tokens": m, "at": start}
-        for uid, (n, m, start) in zip(uids, rest, strict=True)
-    ]
-
-
-def plain(steps) -> list[list]:
-    return [[step.request.uid, step.start, step.end, bool(step.samples)] for step in steps]
-
-
-def read(scheduler, batch, token: int = 5) -> None:
-    """What a commit does to a batch, where every end is the length."""
-    for request, *_, samples in batch.steps:
-        request.in_flight -= 1
-        if samples:
-            request.append(token)
-        if len(request.ids) == request.max_device_len:
-            del scheduler.requests[request.uid]
-            scheduler.running.pop(request.uid)
-            scheduler.memory.close(request)
-
-
 @case(
     task=2,
     params=[
@@ -496,28 +445,6 @@ class AddRefusesWhatCannotEnd:
             raise AssertionError("a refused request must leave no trace in waiting and requests")
 
 
-def prefills(adds: list[dict], rows: int, budget: int, mistake: str = "") -> list[list[list]]:
-    """The prefill batches as long as rows are free; a mistake makes other ones."""
-    waiting, batches = deque([add["uid"], len(add["ids"])] for add in adds), []
-    while waiting and rows:
-        batch, left = [], budget
-        for uid, n in list(waiting):
-            if not rows or (mistake == "alone" and batch):
-                break
-            if n > left and (batch or mistake == "refuse") and mistake != "no budget":
-                if mistake == "overtake":
-                    continue
-                break
-            left -= 0 if mistake == "each" else n
-            rows -= 1
-            waiting.remove([uid, n])
-            batch.append([uid, 0, n, True])
-        if not batch:
-            break
-        batches.append(batch)
-    return batches
-
-
 @case(
     task=2,
     params=[
@@ -597,32 +524,6 @@ class EveryStepHasItsMemory:
         same(opened, [add["uid"] for add in inputs["adds"]], "the uids in the order in which they were opened")
 
 
-def timeline(adds: list[dict], rows: int, budget: int, mistake: str = "", most: int = 60) -> list[list[list]]:
-    """The batches of the normal loop, in plain counts; a mistake makes other ones."""
-    line, running, batches = deque(), {}, []
-    for step in range(most):
-        line.extend(add for add in adds if add["at"] == step)
-        batch, left = [], budget
-        closed = mistake == "static" and running
-        late = mistake == "decode first" and running
-        while line and rows - len(running) > 0 and not closed and not late:
-            n = len(line[0]["ids"])
-            if batch and n > left:
-                break
-            add, left = line.popleft(), left - n
-            running[add["uid"]] = [n, add["max_tokens"]]
-            batch.append([add["uid"], 0, n, True])
-        if not batch and not (mistake == "starve" and line):
-            batch = [[uid, n, n + 1, True] for uid, (n, _) in running.items()]
-            for own in running.values():
-                own[0] += 1
-        for uid, *_ in batch:
-            running[uid][1] -= 1
-        running = {uid: own for uid, own in running.items() if own[1]}
-        batches.append(batch)
-    return batches
-
-
 @case(
     task=2,
     params=[
@@ -662,7 +563,6 @@ class RequestsJoinAndLeaveBetweenSteps:
         args = inputs["adds"], inputs["rows"], 12
         mistakes = {
             "static batching: nobody joins before all that run have ended": timeline(*args, "static"),
-            "those that run go first, so that a new request waits for all of them": timeline(*args, "decode first"),
             "those that run starve while others wait": timeline(*args, "starve"),
         }
         for step, (batch, want) in enumerate(zip(got, timeline(*args), strict=True)):
@@ -706,31 +606,10 @@ class NextBatchNeedsNoResult:
 # Task 3: what a result means
 
 
-def admitted(scheduler) -> None:
-    """Admit all that wait, without launching anything."""
-    while scheduler.waiting:
-        request = scheduler.waiting.popleft()
-        scheduler.memory.open(request, scheduler.memory.match(request))
-
-
-def sampled(solution, token: int, logprob: float | None = None, top: tuple = ()):
-    return solution.module("serving.request").Sampled(token, logprob, top)
-
-
-def batch_of(solution, scheduler, launches: list[tuple[int, int]]):
-    """A launched batch made by hand: (uid, tokens) of each step."""
-    steps = [scheduler.launch(scheduler.requests[uid], tokens) for uid, tokens in launches]
-    return solution.module("serving.request").Batch(tuple(steps))
-
-
 def commit_of(scheduler, batch, results: list) -> dict[str, list]:
     """The outputs, and whether each holds its result itself."""
     outputs = scheduler.commit(batch, results)
     return {"outputs": told(outputs), "whole": [o.sampled is r for o, r in zip(outputs, results, strict=False)]}
-
-
-def told(outputs) -> list[list]:
-    return [[o.uid, None if o.sampled is None else o.sampled.token, o.finish_reason] for o in outputs]
 
 
 @case(
@@ -958,6 +837,45 @@ class AnAbortReachesRequestsThatWait:
         same(got["waiting"], [left[1]["uid"]], "the uids that still wait")
 
 
+@case(
+    task=3,
+    params=[
+        {"chunks": [4], "aborts_after": 1},
+        {"chunks": [2, 3], "aborts_after": 1},
+        {"chunks": [2, 3], "aborts_after": 2},
+    ],
+)
+class AnAbortReachesAChunkInFlight:
+    """A request that is aborted half prefilled gives its row back when the last chunk in flight is committed."""
+
+    def inputs(rng, chunks, aborts_after):
+        return {"adds": adds_of(rng, [9], [3]), "chunks": chunks, "aborts_after": aborts_after}
+
+    def observe(solution, inputs):
+        memory, log = noted(solution, 1, 32)
+        scheduler = scheduler_of(solution, memory, inputs["adds"])
+        admitted(scheduler)
+        uid, batches, outputs = inputs["adds"][0]["uid"], [], []
+        for i, n in enumerate(inputs["chunks"], 1):
+            batches.append(batch_of(solution, scheduler, [(uid, n)]))
+            if i == inputs["aborts_after"]:
+                outputs = told([scheduler.abort(uid)])
+                break
+        closed = []
+        for batch in batches:
+            outputs += told(scheduler.commit(batch, []))
+            closed.append(sum(entry[0] == "close" for entry in log))
+        return {"outputs": outputs, "closed": closed, "free": memory.free_rows}
+
+    def verify(inputs, got):
+        same(got["outputs"], [[inputs["adds"][0]["uid"], None, "abort"]], "the outputs")
+        n = inputs["aborts_after"]
+        what = f"how often its row was given back, after the commit of each of {n} chunks that were in flight"
+        mistakes = {"a leak: an ended request is retired also by a step that samples nothing": [0] * n}
+        explained(got["closed"], [0] * (n - 1) + [1], what, mistakes)
+        same(got["free"], 1, "free rows at the end")
+
+
 @case(task=3, params=[{"admit": False}, {"admit": True}])
 class AUidIsFreeOnceItsRequestHasEnded:
     """A new request may take the uid of an ended one whose last step is in flight, and is not taken for it."""
@@ -1140,7 +1058,10 @@ class RowsOfABatch:
 
     def observe(solution, inputs):
         rows = solution.module("serving.ragged").ragged(batch_by_hand(solution, inputs["steps"]))
-        return [[int(x) for x in part] for part in rows]
+        return {
+            "device": any(isinstance(part, mx.array) for part in rows),
+            "rows": [[int(x) for x in part] for part in rows],
+        }
 
     def verify(inputs, got):
         steps = inputs["steps"]
@@ -1179,7 +1100,11 @@ class RowsOfABatch:
                 ],
             },
         }  # fmt: skip
-        for part, (name, value) in zip(got, want.items(), strict=True):
+        if got["device"]:
+            raise AssertionError(
+                "the rows are plain ints of the host: to read an array waits for all that was launched"
+            )
+        for part, (name, value) in zip(got["rows"], want.items(), strict=True):
             what = f"{name} of steps {[(s['start'], s['end'], s['samples']) for s in steps]} (start, end, samples)"
             explained(part, value, what, mistakes[name])
 

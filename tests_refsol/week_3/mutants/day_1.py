@@ -442,6 +442,13 @@ _READS = [
         "MemoryWaitsForTheLastStep",
     ),
     reads(
+        "chunk-leaks",
+        GONE,
+        GONE.replace("if request", "if sampled is not None and request"),
+        "retired also by a step that samples nothing",
+        "AnAbortReachesAChunkInFlight",
+    ),
+    reads(
         "forgotten-late",
         OWN,
         "if request.in_flight == 0:",
@@ -521,6 +528,13 @@ _RUNS = [
         POSITIONS,
         "rows.positions.extend([start] * (end - start))",
         "all rows of a step are at its start",
+        "RowsOfABatch",
+    ),
+    runs(
+        "rows-on-the-device",
+        "    return rows\n",
+        "    return rows._replace(positions=mx.array(rows.positions))\n",
+        "waits for all that was launched",
         "RowsOfABatch",
     ),
     runs("bounds-are-sizes", BOUNDS, "rows.bounds.append(end - start)", "bounds are sums", "RowsOfABatch"),
