@@ -85,6 +85,7 @@ def push(solution, pieces: list[bytes], stops: list[str], extra: int = 0) -> dic
         {"stops": ["abab", "bb"], "longest": 4},
         {"stops": ["ba"], "longest": 1},
         {"stops": ["bbb", "ca", "acb"], "longest": 7},
+        {"stops": ["aacb", "cb", "a"], "longest": 40},  # all in one piece
     ],
 )
 class TextEndsBeforeTheStopString:
@@ -92,6 +93,7 @@ class TextEndsBeforeTheStopString:
 
     def inputs(rng, stops, longest=3):
         texts = ["".join(rng.choice(list("abc"), 24)) for _ in range(12)]
+        texts += ["b" * int(rng.integers(3)) + stop + text for stop, text in zip(stops, texts, strict=False)]
         if stops == ["STOP"]:
             texts = ["STSTOPOP and on", "SSSTOPTOP", "no ST here", "STOP", "a STO", "STO P", "xSTOPSTOP", "STOPx"]
         return {"stops": stops, "pieces": [cut(rng, text.encode(), longest) for text in texts]}
@@ -373,7 +375,9 @@ class WhoLeavesIsAborted:
             of(got["other"], 0), said(0, continued(inputs["prompts"][2], 9)), "the outputs of the request that stays:"
         )
         assert_idle(got["left"], f"the consumer has gone ({inputs['how']})")
-        need(got["steps"] < 30, f"{got['steps']} steps were run for a client that has gone after at most three")
+        need(
+            got["steps"] < 30, f"{got['steps']} steps were run for a client that has gone: nobody aborted its requests"
+        )
 
 
 @case(task=2)
@@ -385,7 +389,7 @@ class NothingIsKeptOfThePast:
 
     def observe(solution, inputs):
         async def one(bridge, prompt, kind):
-            request = bridge.request(prompt * 40 if kind == 1 else prompt, 5)
+            request = bridge.request(prompt * 40 if kind == 1 else prompt, 40 if kind == 3 else 5)
             with bridge.engine.submit([request]) as outputs:
                 if kind == 2:
                     bridge.engine.abort(request.uid)
@@ -401,7 +405,7 @@ class NothingIsKeptOfThePast:
             await bridge.settled()
             return {"left": left, "after": after, "objects": bridge.objects()}
 
-        return bridged(solution, main, ScriptedRunner())
+        return bridged(solution, main, ScriptedRunner(seconds=0.001))
 
     def verify(inputs, got):
         assert_idle(got["left"], "24 requests that ended in four ways")
@@ -428,14 +432,9 @@ class FullIsRefused:
             first = [bridge.request(prompt, 1) for prompt in inputs["prompts"][:count]]
             late = [bridge.request(prompt, 2) for prompt in inputs["prompts"][count:]]
 
-            async def full() -> list[object]:
-                return await bridge.answer(*late)
-
             with bridge.engine.submit(first) as outputs:
-                try:
-                    refusal = {"type": "None", "message": str(await asyncio.wait_for(full(), 0.3))}
-                except Exception as error:
-                    refusal = {"type": type(error).__name__, "message": str(error)}
+                refusal = await asyncio.wait([asyncio.ensure_future(bridge.answer(*late))], timeout=0.3)
+                refusal = [task.result() for task in refusal[0]]
                 runner.release()
                 served = await bridge.take(outputs)
             return {"refusal": refusal, "served": len(served), "late": await bridge.answer(*late)}
@@ -444,12 +443,9 @@ class FullIsRefused:
 
     def verify(inputs, got):
         count, late = inputs["running"], len(inputs["prompts"]) - inputs["running"]
-        kind = got["refusal"]["type"]
-        need(
-            kind == "FullError",
-            f"{late} requests beside {count}, with limit 16, were not refused with FullError: {kind}",
-        )
-        need("16" in got["refusal"]["message"], f"FullError should name the limit: {got['refusal']['message']!r}")
+        refusal = str(got["refusal"])
+        need("FullError" in refusal, f"{late} requests beside {count} of 16 were not refused with FullError: {refusal}")
+        need("16" in refusal, f"FullError should name the limit: {refusal}")
         explain(got["served"], count, "the outputs of the requests that were there first:")
         text = "the outputs of the refused ones when they are submitted again (2 each):"
         explain(len(got["late"]), 2 * late, text)
@@ -468,7 +464,8 @@ class WhatCannotFitIsRefused:
             requests = [bridge.request(prompt) for prompt in (a, inputs["long"], b)]
             answers = await asyncio.gather(*[bridge.answer(request) for request in requests])
             error = bridge.engine.error
-            return {"answers": answers, "left": await bridge.settled(), "error": error and str(error)}
+            left = await bridge.settled() if error is None else None
+            return {"answers": answers, "left": left, "error": error and str(error)}
 
         return bridged(solution, main, ScriptedRunner())
 
@@ -510,10 +507,7 @@ class DeathEndsEveryStream:
 
         async def main(bridge):
             answers = await asyncio.gather(*[bridge.answer(bridge.request(p, 30)) for p in inputs["prompts"]])
-            try:
-                after = await bridge.answer(bridge.request([1], 1))
-            except RuntimeError as error:
-                after = [f"{type(error).__name__}: {error}"]
+            after = await bridge.answer(bridge.request([1], 1))
             return {"ends": [answer[-1] for answer in answers], "after": after[-1], "error": str(bridge.engine.error)}
 
         return bridged(solution, main, runner, build=build)
@@ -800,7 +794,7 @@ class WorkEndsWhenTheClientLeaves:
             if isinstance(result, Exception) and stub_of(result):
                 raise result
             left = len(asyncio.all_tasks()) - 1
-            return {"log": log, "hangs": hangs, "result": type(result).__name__, "left": left}
+            return {"log": list(log), "hangs": hangs, "result": type(result).__name__, "left": left}
 
         return asyncio.run(main())
 
@@ -878,10 +872,7 @@ class DrainLetsRequestsEnd:
             await asyncio.sleep(0.05)
             drain = asyncio.ensure_future(engine.drain(seconds))
             await asyncio.sleep(0.05)
-            try:
-                new = await bridge.answer(bridge.request(inputs["prompts"][2], 1))
-            except RuntimeError as error:
-                new = type(error).__name__
+            new = await bridge.answer(bridge.request(inputs["prompts"][2], 1))
             early, start = drain.done(), time.perf_counter()
             if seconds > 1:
                 runner.release()
@@ -897,7 +888,10 @@ class DrainLetsRequestsEnd:
         return bridged(solution, main, runner)
 
     def verify(inputs, got):
-        explain(got["new"], "DrainingError", "what a submit during a drain raises:")
+        need(
+            "DrainingError" in str(got["new"]),
+            f"what a submit during a drain raises: not DrainingError but {got['new']}",
+        )
         need(not got["early"], "the drain ended while requests were running and its time was not over")
         reason = "length" if inputs["seconds"] > 1 else "abort"
         ends = [end if isinstance(end, str) else end[2] for end in got["ends"]]

@@ -5,6 +5,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from course.solution import Solution
+from course.stub import stub_of
 
 from .scripted import ScriptedRunner
 from .watch import Watch
@@ -44,16 +45,19 @@ class Bridge:
                 taken.append(f"TimeoutError: {error}" if str(error) else "hung")
                 break
             except RuntimeError as error:
-                taken.append(f"{type(error).__name__}: {error}")
+                taken.append(told(error))
                 break
             token = None if output.sampled is None else output.sampled.token
             taken.append([output.uid, token, output.finish_reason])
         return taken
 
     async def answer(self, *requests: object, seconds: float | None = None) -> list[object]:
-        """All outputs of requests that are submitted together."""
-        with self.engine.submit(requests, seconds) as outputs:
-            return await self.take(outputs)
+        """All outputs of requests that are submitted together; an error in words where they are not accepted."""
+        try:
+            with self.engine.submit(requests, seconds) as outputs:
+                return await self.take(outputs)
+        except RuntimeError as error:
+            return [told(error)]
 
     async def settled(self) -> dict[str, int]:
         """What is left in the engine once it has done what it was told, as counts. It has `PATIENCE` to be idle."""
@@ -68,6 +72,13 @@ class Bridge:
         """Requests of the package that anything still refers to."""
         gc.collect()
         return sum(type(thing) is self._request for thing in gc.get_objects())
+
+
+def told(error: Exception) -> str:
+    """An error in words; a stub is raised again."""
+    if stub_of(error):
+        raise error
+    return f"{type(error).__name__}: {error}"
 
 
 def _left(engine: object) -> dict[str, int]:

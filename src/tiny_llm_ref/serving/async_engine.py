@@ -235,8 +235,10 @@ class AsyncEngine:
     async def ask(self, question: Callable[[Engine], T], seconds: float = 5.0) -> T:
         """What `question` says about the engine, asked in its thread between two steps.
 
-        Raises what it raises, and TimeoutError where no answer comes in `seconds`.
+        Raises what it raises, TimeoutError where no answer comes in `seconds`, and DeadError for a dead engine.
         """
+        if self.error:
+            raise DeadError(f"the engine has died: {self.error}")
         answer: asyncio.Future[T] = self.loop.create_future()
 
         def settle(result: T | None, error: Exception | None) -> None:

@@ -117,6 +117,9 @@ class AsyncEngine(AsyncEngine):
 
 
 # file: serving/limits.py
+from collections.abc import AsyncIterator  # noqa: E402
+
+
 def check_prompt(ids: list[int], max_len: int, vocabulary: int) -> None:
     """Collect what is wrong, and tell the first of it."""
     wrong = []
@@ -157,9 +160,6 @@ async def unless_gone(receive: Receive, work: Coroutine[None, None, None]) -> No
 async def _messages(receive: Receive) -> AsyncIterator[dict[str, object]]:
     while True:
         yield await receive()
-
-
-from collections.abc import AsyncIterator  # noqa: E402
 
 
 # file: serving/generation.py

@@ -124,7 +124,7 @@ _BRIDGE = [
         "inbox-only-when-idle",
         OBEY,
         "        while not engine.busy:\n",
-        "steps were run for a client that has gone",
+        "nobody aborted",
         "WhoLeavesIsAborted",
     ),
     bridge(
@@ -148,7 +148,7 @@ _BRIDGE = [
                 self.queues.pop(request.uid, None)
 
     def admit""",
-        "nobody aborted them",
+        "nobody aborted",
         "WhoLeavesIsAborted",
     ),
     bridge(
@@ -172,7 +172,7 @@ _BRIDGE = [
         "abort-not-told-to-the-engine",
         ABORT,
         '        self.close(uid, Output(uid, None, "abort"))\n',
-        "nobody aborted them",
+        "nobody aborted",
         "WhoLeavesIsAborted",
     ),
     bridge(
@@ -198,7 +198,7 @@ _BRIDGE = [
             if timer:
                 timer.cancel()
 """,
-        "nobody aborted them",
+        "nobody aborted",
         "WhoLeavesIsAborted",
     ),
     bridge(
@@ -436,7 +436,7 @@ _LIMITS = [
             self.abort(uid)
 
     async def stop""",
-        "running requests were dropped",
+        "the drain ended while requests were running",
         "DrainLetsRequestsEnd",
     ),
     limit(
@@ -452,7 +452,7 @@ _LIMITS = [
         BRIDGE,
         "await asyncio.wait_for(self.idle.wait(), seconds)",
         "await self.idle.wait()",
-        "the drain of 0.15 s",
+        "how running requests end in a drain of 0.15 s",
         "DrainLetsRequestsEnd",
     ),
 ]
@@ -512,7 +512,7 @@ _ANSWERS = [
         GENERATION,
         "        if not text and not self.finish_reason:\n            return None\n",
         "        if not text and not self.finish_reason:\n            self.pending.clear()\n            return None\n",
-        "logprobs of a completion",
+        "the tokens of a completion's logprobs",
         "LogprobsBelongToTheirTokens",
     ),
     answer(
@@ -520,7 +520,7 @@ _ANSWERS = [
         GENERATION,
         RESET,
         "        tokens = tuple(self.pending)\n",
-        "logprobs of a completion",
+        "the tokens of a completion's logprobs",
         "LogprobsBelongToTheirTokens",
     ),
     answer(
