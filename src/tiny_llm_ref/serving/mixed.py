@@ -57,6 +57,7 @@ class MixedScheduler(Scheduler):
             budget -= tokens
         return steps
 
+    # ANCHOR: run
     def run(self, request: Request, tokens: int) -> Step | None:
         """Launch the next tokens of a running request as soon as there are pages; None where there is no way."""
         while True:
@@ -65,6 +66,8 @@ class MixedScheduler(Scheduler):
             except OutOfPagesError:
                 if not self.make_room(request):
                     return None
+
+    # ANCHOR_END: run
 
     def make_room(self, request: Request) -> bool:
         """Preempt the newest running request, so that `request`, which misses pages, may find them.

@@ -14,6 +14,7 @@ def worst_case(request: Request, page_size: int) -> int:
     return pages_for(request.max_device_len - 1, page_size)
 
 
+# ANCHOR: adder
 class PrefillAdder:
     """Fills one prefill batch. Lives for one scheduling call, and sees no page handed out in between.
 
@@ -29,6 +30,8 @@ class PrefillAdder:
     def owed(self, request: Request) -> int:
         """Pages that it may still ask for: its worst case, less what it holds."""
         return worst_case(request, self.memory.page_size) - self.memory.held(request)
+
+    # ANCHOR_END: adder
 
     def add(self, request: Request) -> int:
         """Take the next chunk of a prompt, and admit the request first if it holds no row.
