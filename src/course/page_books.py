@@ -21,10 +21,16 @@ def for_all(scripts: object, number: int, examples: int, judge: Callable[[list],
 
     scripts: a strategy of Hypothesis, which is imported only where scripts are made, not where they run.
     """
-    from hypothesis import given, seed, settings
+    from hypothesis import HealthCheck, Phase, given, seed, settings
 
     @seed(number)
-    @settings(max_examples=examples, deadline=None, database=None)
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),  # an explanation would name lines of this file
+        suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no fault of the strategy
+    )
     @given(scripts)
     def judged(script: list) -> None:
         judge(script)
