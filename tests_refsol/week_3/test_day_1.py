@@ -17,6 +17,7 @@ from course.serving_case.by_hand import (
     adds_of,
     admitted,
     batch_of,
+    ended,
     noted,
     plain,
     read,
@@ -26,7 +27,6 @@ from course.serving_case.by_hand import (
     told,
 )
 from course.serving_case.drive import drive
-from course.serving_case.hash_model import HashRunner
 from course.serving_case.timeline import prefills, timeline
 from course.serving_case.workload import workload
 from course.suspects import named
@@ -745,7 +745,6 @@ EVENTS = {
     "abort after a stop": [("commit", 7, ["A", 7, "stop"], 0), ("abort", None, None, 0), ("commit", 50, None, 1)],
     "abort with nothing in flight": [("commit", 50, ["A", 50, None], 0), ("commit", 50, ["A", 50, None], 0),
                                      ("abort", None, ["A", None, "abort"], 1), ("abort", None, None, 1)],
-    "failure": [("commit", 7, ["A", 7, "stop"], 0), ("fail", None, None, 1)],
 }  # fmt: skip
 """What happens to request A with two steps in flight: (event, token read, its output, how often its row is back)."""
 
@@ -765,14 +764,12 @@ class MemoryWaitsForTheLastStep:
         batches, seen = deque([scheduler.next_batch(), scheduler.next_batch()]), []
         for event, token, *_ in EVENTS[inputs["how"]]:
             if event == "abort":
-                output = scheduler.abort(uid)
-                outputs = [] if output is None else [output]
-            elif event == "fail":
-                outputs = scheduler.fail(batches.popleft())
+                outputs = ended(scheduler, uid)
             else:
-                outputs = scheduler.commit(batches.popleft(), [sampled(solution, token), sampled(solution, 60)])
+                results = [sampled(solution, token), sampled(solution, 60)]
+                outputs = told(scheduler.commit(batches.popleft(), results))
             seen.append({
-                "outputs": told(outputs),
+                "outputs": outputs,
                 "closed": [entry[2] for entry in log if entry[:2] == ["close", uid]],
                 "known": [uid in scheduler.requests, uid in scheduler.running],
                 "ids": len(ids) - len(inputs["A"]["ids"]),
@@ -787,7 +784,7 @@ class MemoryWaitsForTheLastStep:
             if ended and own:
                 raise AssertionError(f"{text}: request {A} has ended, but gave {own[0]}: a late result is dropped")
             same(own, [[A, *output[1:]]] if output else [], f"{text}: the outputs (uid, token, finish reason)")
-            others = {"commit": [[B, 60, None]], "fail": [[B, None, "error"]]}.get(event, [])
+            others = [[B, 60, None]] * (event == "commit")
             same([o for o in found["outputs"] if o[0] != A], others, f"{text}: the outputs of the other request")
             ended, count = ended or bool(output and output[2]), count + bool(output and output[1] is not None)
             if len(found["closed"]) > 1:
@@ -801,8 +798,8 @@ class MemoryWaitsForTheLastStep:
 
 
 @case(task=3, params=[{"uid": 0}, {"uid": 1}, {"uid": 2}])
-class AnAbortReachesRequestsThatWait:
-    """A request that waits ends at once, has no row to give back, and those behind it move up."""
+class RequestsThatWaitHaveNoRow:
+    """A request that ends while it waits is forgotten at once, and has no row to give back."""
 
     def inputs(rng, uid):
         return {"adds": [add | {"uid": i} for i, add in enumerate(adds_of(rng, [3, 2, 4], [2, 2, 2]))], "uid": uid}
@@ -810,12 +807,10 @@ class AnAbortReachesRequestsThatWait:
     def observe(solution, inputs):
         memory, log = noted(solution, 1, 32)
         scheduler = scheduler_of(solution, memory, inputs["adds"])
-        outputs = error_of(lambda: told([scheduler.abort(inputs["uid"])]))
-        again = scheduler.abort(inputs["uid"])
+        outputs = error_of(lambda: ended(scheduler, inputs["uid"]))
         batch = scheduler.next_batch()
         return {
             "outputs": outputs,
-            "again": again is None,
             "batch": plain(batch.steps),
             "waiting": [request.uid for request in scheduler.waiting],
             "closed": [entry[1] for entry in log if entry[0] == "close"],
@@ -826,12 +821,9 @@ class AnAbortReachesRequestsThatWait:
         outputs = got["outputs"]
         if outputs["type"] is not None:
             raise AssertionError(
-                f"the abort of request {uid}, which waits, raised {outputs['type']}: {outputs['message']}\n"
+                f"the end of request {uid}, which waits, raised {outputs['type']}: {outputs['message']}\n"
                 "  likely mistake: a request that was never admitted has no row to give back"
             )
-        same(outputs["value"], [[uid, None, "abort"]], "the output of the abort")
-        if not got["again"]:
-            raise AssertionError(f"request {uid} ended twice: the second abort gave an output")
         same(got["closed"], [], "uids of rows that were given back: nobody had one")
         same(got["batch"], [[left[0]["uid"], 0, len(left[0]["ids"]), True]], "the next batch")
         same(got["waiting"], [left[1]["uid"]], "the uids that still wait")
@@ -845,7 +837,7 @@ class AnAbortReachesRequestsThatWait:
         {"chunks": [2, 3], "aborts_after": 2},
     ],
 )
-class AnAbortReachesAChunkInFlight:
+class AChunkInFlightHoldsTheRow:
     """A request that is aborted half prefilled gives its row back when the last chunk in flight is committed."""
 
     def inputs(rng, chunks, aborts_after):
@@ -859,7 +851,7 @@ class AnAbortReachesAChunkInFlight:
         for i, n in enumerate(inputs["chunks"], 1):
             batches.append(batch_of(solution, scheduler, [(uid, n)]))
             if i == inputs["aborts_after"]:
-                outputs = told([scheduler.abort(uid)])
+                outputs = ended(scheduler, uid)
                 break
         closed = []
         for batch in batches:
@@ -888,16 +880,16 @@ class AUidIsFreeOnceItsRequestHasEnded:
         memory, _ = noted(solution, 2, 32)
         scheduler = scheduler_of(solution, memory, [inputs["first"]])
         old = scheduler.next_batch()
-        outputs = [scheduler.abort(inputs["first"]["uid"])]
+        outputs = ended(scheduler, inputs["first"]["uid"])
         new = request_of(solution, inputs["second"]["ids"], 2, inputs["second"]["uid"])
         scheduler.add(new)
         batches = [scheduler.next_batch()] if inputs["admit"] else []
-        outputs += scheduler.commit(old, [sampled(solution, 50)])
+        outputs += told(scheduler.commit(old, [sampled(solution, 50)]))
         known = [scheduler.requests.get(new.uid) is new, scheduler.running.get(new.uid) is new]
         for token in (51, 52):
             batch = batches.pop() if batches else scheduler.next_batch()
-            outputs += scheduler.commit(batch, [sampled(solution, token)]) if batch else []
-        return {"known": known, "outputs": told(outputs), "free": memory.free_rows, "left": len(scheduler.requests)}
+            outputs += told(scheduler.commit(batch, [sampled(solution, token)])) if batch else []
+        return {"known": known, "outputs": outputs, "free": memory.free_rows, "left": len(scheduler.requests)}
 
     def verify(inputs, got):
         if got["known"] != [True, inputs["admit"]]:
@@ -949,19 +941,18 @@ class ThePromptIsOfferedOnce:
         {"rows": 1},
         {"rows": 3},
         {"rows": 8, "budget": 40},
-        {"rows": 4, "aborts": 0.8},
         {"rows": 4, "stops": 0.9, "requests": 20},
-        {"rows": 3, "depth": 2, "aborts": 0.5},
-        {"rows": 5, "depth": 3, "aborts": 0.5, "stops": 0.7},
+        {"rows": 3, "depth": 2},
+        {"rows": 5, "depth": 3, "stops": 0.8},
         {"rows": 2, "depth": 2, "requests": 25, "stops": 0.6},
     ],
 )
 class BatchedEqualsAlone:
     """In any workload each request gets the tokens that it gets alone, ends once, and gives its row back."""
 
-    def inputs(rng, rows, budget=8192, depth=1, requests=14, aborts=0.2, stops=0.4):
+    def inputs(rng, rows, budget=8192, depth=1, requests=14, stops=0.4):
         seed = int(rng.integers(2**31))
-        script = workload(seed, requests=requests, max_len=40, aborts=aborts, stops=stops)
+        script = workload(seed, requests=requests, max_len=40, aborts=0.0, stops=stops)
         return {"script": script, "rows": rows, "budget": budget, "depth": depth}
 
     def observe(solution, inputs):
@@ -973,50 +964,6 @@ class BatchedEqualsAlone:
     def verify(inputs, got):
         judge.verify(inputs["script"], got)
         judge.assert_budget(got, inputs["budget"], whole_prompts=True)
-
-
-class FailingRunner(HashRunner):
-    """Raises at one batch."""
-
-    def __init__(self, fails_at: int):
-        super().__init__()
-        self.fails_at = fails_at
-
-    def launch(self, batch):
-        if len(self.batches) == self.fails_at:
-            self.batches.append([])
-            raise RuntimeError("the device is gone")
-        return super().launch(batch)
-
-
-@case(task=3, params=[{"fails_at": 0}, {"fails_at": 1}, {"fails_at": 3}])
-class AFailedBatchEndsItsRequestsOnly:
-    """Where a batch fails, its requests end with "error" and give all back; the others go on."""
-
-    def inputs(rng, fails_at):
-        return {"adds": adds_of(rng, [3, 2, 4, 5], [6, 2, 5, 3]), "fails_at": fails_at}
-
-    def observe(solution, inputs):
-        memory, log = noted(solution, 2, 32)
-        scheduler = scheduler_of(solution, memory, inputs["adds"])
-        engine = solution.module("serving.engine").Engine(scheduler, FailingRunner(inputs["fails_at"]))
-        outputs, steps = [], 0
-        while engine.busy and steps < 50:
-            outputs += engine.step()
-            steps += 1
-        left = [len(scheduler.requests), len(scheduler.running), 2 - memory.free_rows]
-        return {"outputs": told(outputs), "left": left, "closed": sum(entry[0] == "close" for entry in log)}
-
-    def verify(inputs, got):
-        ends = {add["uid"]: [o[2] for o in got["outputs"] if o[0] == add["uid"] and o[2]] for add in inputs["adds"]}
-        for uid, reasons in ends.items():
-            if len(reasons) != 1:
-                raise AssertionError(f"request {uid} ended {len(reasons)} times: {reasons}")
-        failed = [uid for uid, reasons in ends.items() if reasons == ["error"]]
-        if not 0 < len(failed) <= 2:
-            raise AssertionError(f"requests {failed} ended with an error: only those of the failed batch should")
-        same(got["left"], [0, 0, 0], "requests, running ones, and rows that are left")
-        same(got["closed"], 4, "rows that were given back")
 
 
 # Task 4: one forward for many requests

@@ -104,3 +104,15 @@ def batch_of(solution: Solution, scheduler: object, launches: Iterable[tuple[int
 def told(outputs: Iterable[object]) -> list[list]:
     """[uid, token, finish reason] of each output."""
     return [[o.uid, None if o.sampled is None else o.sampled.token, o.finish_reason] for o in outputs]
+
+
+def ended(scheduler: object, uid: int) -> list[list]:
+    """What an abort will do: end a request that has not ended, wherever it is. Returns its last output, as `told`."""
+    request = scheduler.requests.get(uid)
+    if request is None:
+        return []
+    request.finish_reason = "abort"
+    if request in scheduler.waiting:
+        scheduler.waiting.remove(request)
+    scheduler.retire(request)
+    return [[uid, None, "abort"]]

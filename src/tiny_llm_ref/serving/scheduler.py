@@ -121,7 +121,6 @@ class Scheduler:
         if request.in_flight == 0 and request.row is not None:
             self.memory.close(request)
 
-    # ANCHOR: end
     def abort(self, uid: int) -> Output | None:
         """End a request now, wherever it is: waiting, half prefilled, running, or in flight.
 
@@ -137,5 +136,3 @@ class Scheduler:
             self.waiting.remove(request)
         self.retire(request)
         return Output(request.uid, None, reason)
-
-    # ANCHOR_END: end

@@ -432,7 +432,7 @@ _READS = [
         CLOSE,
         "if request.in_flight == 0:",
         "has no row to give back",
-        "AnAbortReachesRequestsThatWait",
+        "RequestsThatWaitHaveNoRow",
     ),
     reads(
         "retired-at-its-result-only",
@@ -446,7 +446,7 @@ _READS = [
         GONE,
         GONE.replace("if request", "if sampled is not None and request"),
         "retired also by a step that samples nothing",
-        "AnAbortReachesAChunkInFlight",
+        "AChunkInFlightHoldsTheRow",
     ),
     reads(
         "forgotten-late",
