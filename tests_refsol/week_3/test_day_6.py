@@ -734,8 +734,8 @@ class AStepTakesTheLongerOfBoth:
             step = (ends[25] - ends[5]) / 20
             if not want <= step <= want + 20:
                 raise AssertionError(
-                    f"a step of the {loop} loop takes {step:.0f} ns, with {cpu} on the CPU and {gpu} on the GPU: expected {want}, "
-                    "and at most 20 for copies"
+                    f"a step of the {loop} loop takes {step:.0f} ns, with {cpu} on the CPU and {gpu} on the GPU: "
+                    f"expected {want}, and at most 20 for copies"
                 )
 
 

@@ -200,7 +200,7 @@ class Device:
     def elapsed(self, start: Event, end: Event) -> float:
         """Milliseconds from one event to another.
 
-        Raises ValueError where one was not recorded or has no timing, NotReadyError where one has not been reached.
+        Raises ValueError where one was not recorded or has no timing, else NotReadyError where one was not reached.
         """
         for event in (start, end):
             if event.time is None:
