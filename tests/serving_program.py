@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SECONDS = 60
-SIZES = ("--rows", "8", "--pages", "300", "--attention", "gather")
+SIZES = ("--rows", "8", "--pages", "300")
 
 
 def environment(path: Path | None = None) -> dict[str, str]:

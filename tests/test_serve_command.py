@@ -52,7 +52,7 @@ def test_the_state_shows_pages_and_prefixes(server):
     assert status == 200
     assert (state["running"], state["waiting"], state["open"], state["draining"]) == ([], [], 0, False)
     assert state["available"] == state["stats"]["pages"] == 300
-    assert state["options"] == {"scheduler": "chunked", "memory": "prefix", "attention": "gather", "loop": "overlap"}
+    assert state["options"] == {"scheduler": "chunked", "memory": "prefix", "attention": "kernel", "loop": "overlap"}
     texts = [node["text"] for node in state["tree"]["children"]]
     assert any(text.startswith("<|im_start|>user") for text in texts)
 

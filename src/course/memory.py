@@ -11,7 +11,7 @@ from course.folder import Contents
 
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 FLOAT32_SHARE = 0.6  # of the machine's memory: what float32 weights may take before bfloat16 is the default
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from types import ModuleType
 from course.errors import CourseError
 from course.folder import contents, read_config
 from course.learner import explained
-from course.memory import available_memory, check_memory
+from course.memory import MIB, available_memory, check_memory
 from course.paths import REFERENCE
-from course.served_options import pages_of
+from course.served_options import page_bytes, pages_of
 from course.tokens import load_tokenizer, stop_tokens
 from course.trace import TracedEngine
 from course.trace_file import TraceFile
@@ -39,7 +39,7 @@ class Served:
     @classmethod
     def chosen(cls, args: argparse.Namespace, folder: Path, trace: TraceFile | None = None) -> "Served":
         """From the options of `add_options`. Raises CourseError for what cannot work, before anything is loaded."""
-        variant = Variant(args.solution, args.ops)
+        variant = Variant(args.solution, args.ops or ("dense" if args.solution == REFERENCE.name else "python"))
         found, config = contents(folder), read_config(folder)
         form = variant.format(folder, found, args.dtype)
         check_memory(folder, found, form)
@@ -55,6 +55,17 @@ class Served:
         if args.memory != "rows":
             options["pages"] = pages_of(args, config, form, max_len, left)
         return cls(args.model, folder, variant, form.dtype, options, trace)
+
+    def __str__(self) -> str:
+        """One line about what was chosen."""
+        rows, longest = self.options["rows"], self.options["max_len"]
+        how = f"{self.dtype}, --ops {self.variant.ops}"
+        said = f"{self.name} ({how}): {rows} requests at once, each of {longest} tokens"
+        if "pages" not in self.options:
+            return said
+        pages, size = self.options["pages"], self.options["page_size"]
+        taken = pages * page_bytes(read_config(self.folder), size, self.dtype)
+        return f"{said} at most, which share {pages} pages of {size} tokens ({taken / MIB:.0f} MiB)"
 
     def module(self, name: str) -> ModuleType:
         """A module of the package, such as "serving.server"."""

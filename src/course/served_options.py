@@ -28,7 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
     parser.add_argument("--solution", choices=SOLUTIONS, default=REFERENCE.name, help="whose code runs")
     tables = "; ".join(f"{name}: {what}" for name, what in OPS.items())
-    parser.add_argument("--ops", choices=list(OPS), default="python", help=f"who computes a block's steps. {tables}")
+    default = "default: dense; python for tiny_llm, which may have no C++"
+    parser.add_argument("--ops", choices=list(OPS), help=f"who computes a block's steps ({default}). {tables}")
     engine = parser.add_argument_group("parts of the engine")
     parts = {"scheduler": SCHEDULERS, "memory": MEMORIES, "attention": ATTENTIONS, "loop": LOOPS}
     defaults = {"scheduler": "chunked", "memory": "prefix", "attention": "kernel", "loop": "overlap"}
@@ -44,11 +45,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     sizes.add_argument("--token-budget", type=count, default=512, metavar="N", help="tokens of a batch (default 512)")
 
 
-def pages_of(args: argparse.Namespace, config: Config, form: Format, max_len: int, left: float) -> int:
-    """Pages of the pool: as asked, else enough for all rows at full length, but not more than its share of memory."""
+def page_bytes(config: Config, page_size: int, dtype: str) -> int:
+    """What a page takes, in all layers."""
     heads, layers = config.num_key_value_heads or 1, config.num_hidden_layers or 1
     size = config.head_dim or (config.hidden_size or 1) // (config.num_attention_heads or 1)
-    page = 2 * layers * heads * size * args.page_size * BYTES[form.dtype]
+    return 2 * layers * heads * size * page_size * BYTES[dtype]
+
+
+def pages_of(args: argparse.Namespace, config: Config, form: Format, max_len: int, left: float) -> int:
+    """Pages of the pool: as asked, else enough for all rows at full length, but not more than its share of memory.
+
+    left: bytes that the weights leave. Raises CourseError for more pages than fit.
+    """
+    page = page_bytes(config, args.page_size, form.dtype)
     fit = int(left * POOL_SHARE / page) - 1  # one page more belongs to the padding
     if args.pages is not None:
         if args.pages * page > left:

@@ -62,7 +62,9 @@ def _serve(args: argparse.Namespace) -> int:
             )
             app = served.app(engine, limits, web_routes(served, engine))
             kind = served.module("serving.http_server").HttpServer
-            server = announcing(kind)(app, engine, args.drain_seconds, args.host, listener.getsockname()[1])
+            server = announcing(kind, str(served))(
+                app, engine, args.drain_seconds, args.host, listener.getsockname()[1]
+            )
             try:
                 server.run(sockets=[listener])
             except KeyboardInterrupt:  # uvicorn raises a second Ctrl-C again once it has stopped
@@ -73,8 +75,8 @@ def _serve(args: argparse.Namespace) -> int:
     return 1 if engine.error else 0
 
 
-def announcing(kind: type) -> type:
-    """The package's server, which also says where it is once it answers. Until then it logs nothing."""
+def announcing(kind: type, about: str) -> type:
+    """The package's server, which also says where it is, and `about` it, once it answers. Before, it logs nothing."""
 
     class Announcing(kind):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -86,7 +88,7 @@ def announcing(kind: type) -> type:
             if self.started:
                 host, port = sockets[0].getsockname()[:2]
                 where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-                print(f"{where} is a web page, and {where}/v1 an OpenAI endpoint. Ctrl-C stops.", flush=True)
+                print(f"{where} is a web page, and {where}/v1 an OpenAI endpoint. Ctrl-C stops.\n{about}", flush=True)
 
     return Announcing
 
