@@ -5,6 +5,7 @@ the time when it was last asked for, and the locks.
 """
 
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 from course.case import error_of
@@ -237,22 +238,40 @@ def judge_nodes(call: str, books: PrefixBooks, did: dict[str, object]) -> None:
     fail_unless(did["broken"] is None, f"after {call}: {did['broken']}")
     there: dict[Path, int] = {}
     for node in did["nodes"]:
-        path = tuple(node["path"])
-        begin = len(path) - len(node["keys"])
-        there |= {path[: begin + n + 1]: page for n, page in enumerate(node["pages"])}
-        locks = books.locked(path)
+        begin = len(node["path"]) - len(node["keys"])
+        there |= {tuple(node["path"][: begin + n + 1]): page for n, page in enumerate(node["pages"])}
+    if there != books.pages:
+        extra, missing = (
+            sorted(set(a.values()) - set(b.values())) for a, b in ((there, books.pages), (books.pages, there))
+        )
+        raise AssertionError(
+            f"after {call}: the tree holds pages {extra} that should not be there, and misses {missing}"
+        )
+    for node in did["nodes"]:
+        locks = books.locked(tuple(node["path"]))
         fail_unless(
             node["locks"] == locks,
-            f"after {call}: the node at the end of {list(path)} has ref_count {node['locks']}, expected {locks}: "
+            f"after {call}: the node at the end of {node['path']} has ref_count {node['locks']}, expected {locks}: "
             "one for each lock on it or on a node below it",
         )
-        times = {books.times.get(path[: begin + n + 1]) for n in range(len(node["keys"]))}
-        fail_unless(
-            times == {node["time"]},
-            f"after {call}: the node at the end of {list(path)} has time {node['time']}, but its pages were asked for "
-            f"by walks {sorted(t for t in times if t)}: a walk stamps all that it matched, and nothing else",
-        )
-    fail_unless(there == books.pages, f"after {call} the tree holds {there}, expected {books.pages}")
     want = books.evictable, len(books.pages) - books.evictable
     got = did["evictable"], did["protected"]
     fail_unless(got == want, f"after {call}: evictable, protected are {got}, expected {want}")
+    judge_times(call, books, did["nodes"])
+
+
+def judge_times(call: str, books: PrefixBooks, nodes: Sequence[dict[str, object]]) -> None:
+    """The order of the nodes' times is that in which they were asked for; how far apart they are does not matter."""
+    stamped: dict[int, int] = {}
+    for node in nodes:
+        path = node["path"]
+        for end in range(len(path) - len(node["keys"]) + 1, len(path) + 1):
+            time = stamped.setdefault(books.times[tuple(path[:end])], node["time"])
+            fail_unless(
+                time == node["time"],
+                f"after {call}: the node at the end of {path} has time {node['time']}, and another, asked for by "
+                f"the same walk has {time}: a walk stamps all that it matched, and nothing else",
+            )
+    order = [stamped[asked] for asked in sorted(stamped)]
+    right = all(a < b for a, b in pairwise(order))
+    fail_unless(right, f"after {call}: from the oldest to the newest, nodes have times {order}: they must increase")

@@ -253,7 +253,7 @@ class ALockHoldsThePathToTheRoot:
 
     def inputs(rng, node):
         path = {"left": LEFT, "stem": STEM, "root": []}[node]
-        locks = int(rng.integers(1, 4))
+        locks = int(rng.integers(2, 4))
         ops = [*FORK, ["match", path], *[["lock", 2]] * locks, *[["unlock", 2]] * locks]
         return {"ops": ops, "path": path, "locks": locks}
 
@@ -321,6 +321,23 @@ class LocksSurviveASplit:
         mistakes = {"the front lost the lock": (1 + cut, 5 - cut), "the rest lost the lock": (6 - cut, cut)}
         explain(counts, (1, 5), text, mistakes)
         judge_tree(inputs["ops"], got)
+
+
+@case(task=2)
+class AnUnlockedLeafCanGo:
+    """What was locked while others were evicted can be evicted after its unlock."""
+
+    def inputs(rng):
+        n, m = (int(k) for k in rng.integers(1, 4, size=2))
+        ops = [["insert", list(range(n)), list(range(n))], ["lock", 0]]
+        ops += [["insert", list(range(50, 50 + m)), list(range(10, 10 + m))], ["evict", m]]
+        return [*ops, ["unlock", 0], ["evict", n]]
+
+    def observe(solution, inputs):
+        return run_tree(solution, inputs)
+
+    def verify(inputs, got):
+        judge_tree(inputs, got)
 
 
 @case(task=2)
@@ -447,6 +464,7 @@ def state_of(memory: object, requests: Sequence[object] = ()) -> dict[str, objec
         "free_rows": int(memory.free_rows),
         "evictable": int(memory.tree.evictable),
         "protected": int(memory.tree.protected),
+        "locks": sum(node["locks"] for node in snapshot(memory.tree)["nodes"]),
         "rows": [memory.table.pages(r.row) if r.row is not None else None for r in requests],
         "held": [int(memory.held(r)) for r in requests],
         "problem": owners(memory, [r for r in requests if r.row is not None]),
