@@ -377,8 +377,8 @@ class PagedIsComputedByTheKernel:
         return proven_run(lambda: cpp(solution)(**options(inputs)), ["paged_attention"])
 
     def verify(inputs, values):
-        judged(inputs, values["result"])
         judge_proof(values, ["paged_attention"])
+        judged(inputs, values["result"])
 
 
 SIZES = {"hidden": 64, "heads": 4, "kv_heads": 2, "head_dim": 32, "intermediate": 64, "vocab": 37, "layers": 2}

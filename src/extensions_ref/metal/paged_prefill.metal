@@ -128,10 +128,10 @@ for (int first_key = 0; first_key < last_visible; first_key += KEYS) {
   for (int j = 0; j < D / 8; j++) {
     simdgroup_multiply(result[j], rescale, result[j]);
     for (int n = 0; n < KEYS; n += 8) {
-      simdgroup_float8x8 weights, values;
+      simdgroup_float8x8 weights, numbers;
       simdgroup_load(weights, own_scores + n, SCORE_ROW);
-      simdgroup_load(values, tile + n * ROW + 8 * j, ROW);
-      simdgroup_multiply_accumulate(result[j], weights, values, result[j]);
+      simdgroup_load(numbers, tile + n * ROW + 8 * j, ROW);
+      simdgroup_multiply_accumulate(result[j], weights, numbers, result[j]);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
