@@ -80,15 +80,13 @@ class BatchSampler:
         params = [request.sampling for request in requests]
         if any(p.repetition_penalty != 1 for p in params):
             logits = apply_repetition_penalty(logits, [r.ids for r in requests], [p.repetition_penalty for p in params])
-        filtered = filter_logits(
-            logits,
-            [p.temperature for p in params],
-            [p.top_k for p in params],
-            [p.top_p for p in params],
-            [p.min_p for p in params],
-        )
+        # A filter sorts the vocabulary. Without one only the temperature is left, and most requests have no filter.
+        scaled = logits.astype(mx.float32) / mx.array([p.temperature or 1.0 for p in params])[:, None]
+        if rows := [row for row, p in enumerate(params) if has_filter(p)]:
+            at = mx.array(rows)
+            scaled[at] = filtered(logits[at], [params[row] for row in rows])
         keys = [self._next_key(request) for request in requests]
-        return mx.stack([mx.random.categorical(row, key=key) for row, key in zip(filtered, keys, strict=True)])
+        return mx.stack([mx.random.categorical(row, key=key) for row, key in zip(scaled, keys, strict=True)])
 
     def _next_key(self, request: Request) -> mx.array:
         key = self._keys.get(request)
@@ -99,6 +97,17 @@ class BatchSampler:
 def is_argmax(params: SamplingParams) -> bool:
     """Whether the token is simply the best one: no draw, and no look at earlier tokens."""
     return params.temperature == 0 and params.repetition_penalty == 1
+
+
+def has_filter(params: SamplingParams) -> bool:
+    """Whether some tokens are hidden; for a temperature of 0 all but the best."""
+    return params.temperature == 0 or params.top_k > 0 or params.top_p < 1 or params.min_p > 0
+
+
+def filtered(logits: mx.array, params: Sequence[SamplingParams]) -> mx.array:
+    """`filter_logits` with the parameters of each row."""
+    columns = zip(*((p.temperature, p.top_k, p.top_p, p.min_p) for p in params), strict=True)
+    return filter_logits(logits, *columns)
 
 
 def alternatives(logits: mx.array, tokens: mx.array, asked: list[int | None]) -> Alternatives | None:
