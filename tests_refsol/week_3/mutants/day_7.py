@@ -266,8 +266,8 @@ _BRIDGE = [
     ),
     bridge(
         "dead-accepts",
-        "        if self.error:\n            raise DeadError",
-        "        if not self.queues and self.error and requests > 99:\n            raise DeadError",
+        '            raise DeadError(f"the engine has died: {self.error}: restart the server")\n',
+        "            self.queues.clear()\n",
         "a submit to a dead engine should raise DeadError",
         "DeathEndsEveryStream",
     ),
