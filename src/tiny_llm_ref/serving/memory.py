@@ -29,7 +29,8 @@ class Prefix:
 class Memory(Protocol):
     """Rows (one per admitted request) and pages of `page_size` positions.
 
-    max_len: positions that the longest request may have. free_rows: requests that can still be admitted.
+    max_len: positions that the longest request may have.
+    free_rows: requests that can still be admitted.
     """
 
     page_size: int
@@ -38,34 +39,52 @@ class Memory(Protocol):
 
     @property
     def available(self) -> int:
-        """Pages that can be handed out now: free ones, and those that can be evicted from a prefix cache."""
+        """Pages that can be handed out now.
+
+        Free ones, and those that can be evicted from a prefix cache.
+        """
         ...
 
     def match(self, request: Request) -> Prefix:
-        """The longest cached prefix of its ids, but at most all of them save one. Holds nothing."""
+        """The longest cached prefix of its ids, but at most all save one.
+
+        Holds nothing.
+        """
         ...
 
     def open(self, request: Request, prefix: Prefix) -> None:
-        """Admit: give it a row that begins with `prefix`, which can no longer be evicted. Sets row and cached_len."""
+        """Admit: give it a row that begins with `prefix`.
+
+        Sets row and cached_len. The prefix can no longer be evicted.
+        """
         ...
 
     def held(self, request: Request) -> int:
-        """Pages in its row, those of its prefix included; 0 for a request that is not admitted."""
+        """Pages in its row, those of its prefix included.
+
+        0 for a request that is not admitted.
+        """
         ...
 
     def grow(self, request: Request, length: int) -> None:
-        """Give its row pages for `length` positions, evicting others' where needed.
+        """Give its row pages for `length` positions, evicting where needed.
 
-        Raises OutOfPagesError, and changes nothing, where that is more than `available`.
+        Raises OutOfPagesError, and changes nothing, where too few are available.
         """
         ...
 
     def share(self, request: Request) -> None:
-        """Offer its computed whole pages to the prefix cache; its row may then point to equal pages of others."""
+        """Offer its computed whole pages to the prefix cache.
+
+        Its row may then point to equal pages of others.
+        """
         ...
 
     def close(self, request: Request) -> None:
-        """Take everything back, the row included. What a prefix cache can use stays there, evictable."""
+        """Take everything back, the row included.
+
+        What a prefix cache can use stays there, evictable.
+        """
         ...
 
     # ANCHOR_END: memory

@@ -20,9 +20,11 @@ Attend = Callable[[mx.array, mx.array, mx.array, LayerCache], mx.array]
 class Ragged(NamedTuple):
     """A batch laid out in T rows, request after request, all in plain ints.
 
-    tokens: (T), of the host ids; a token that the host does not know yet is missing. positions: (T).
-    bounds: (n + 1): request i owns rows bounds[i] .. bounds[i + 1] - 1. lengths: (n), keys that its last row sees.
-    last: the row of each of `batch.sampling` that the head must score.
+    tokens: (T), of the host ids; one that the host does not know yet is missing.
+    positions: (T), of each token in its request.
+    bounds: (n + 1), request i owns rows bounds[i] .. bounds[i + 1] - 1.
+    lengths: (n), keys that the last row of each request sees.
+    last: the row of each of `batch.sampling`, which the head must score.
     """
 
     tokens: list[int]
@@ -48,15 +50,19 @@ def ragged(batch: Batch) -> Ragged:
 
 # ANCHOR: layer
 class BatchLayer(Protocol):
-    """The keys and values of all requests of a batch in one layer. offset: (T), the position of each row."""
+    """The keys and values of all requests of a batch in one layer.
+
+    offset: (T), the position of each row.
+    """
 
     offset: Sequence[int]
 
     def attend(self, q: mx.array, k: mx.array, v: mx.array, attend: Attend) -> mx.array:
-        """Keep the new keys and values, and let each row attend to those of its own request, up to itself.
+        """Keep the new keys and values, and let each row attend to its request.
 
-        q: (T, H, 1, D). k, v: (T, H_kv, 1, D), new. attend: what a model without a batch would use.
-        Returns (T, H, 1, D).
+        A row sees keys of its own request only, up to itself.
+        q: (T, H, 1, D). k, v: (T, H_kv, 1, D), new. Returns (T, H, 1, D).
+        attend: what a model without a batch would use.
         """
         ...
 
@@ -88,7 +94,10 @@ class RaggedLayer:
 
 # ANCHOR: ops
 class RaggedOps(Ops):
-    """Mixed into a table of operations, it lets the batch's caches attend, with the table's own attention for each."""
+    """Mixed into a table of operations, it lets the batch's caches attend.
+
+    They get the table's own attention, for one request at a time.
+    """
 
     def attend(self, q: mx.array, k: mx.array, v: mx.array, cache: BatchLayer) -> mx.array:
         """q: (T, H, 1, D). k, v: (T, H_kv, 1, D). Returns (T, H, 1, D)."""
@@ -96,7 +105,10 @@ class RaggedOps(Ops):
 
 
 def batched(ops: Ops) -> Ops:
-    """The table of `ops` for a model whose caches are `BatchLayer`s: `batched(make_ops("packed"))`."""
+    """The table of `ops` for a model whose caches are `BatchLayer`s.
+
+    For example `batched(make_ops("packed"))`.
+    """
     table = type(ops)
     return type(f"Batched{table.__name__}", (RaggedOps, table), {})()
     # ANCHOR_END: ops

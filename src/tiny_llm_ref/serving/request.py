@@ -105,7 +105,10 @@ class Request:
 
 # ANCHOR: step
 class Step(NamedTuple):
-    """A request's share of a batch: positions start .. end - 1 are computed; `samples` if the last chooses a token."""
+    """A request's share of a batch: positions start .. end - 1 are computed.
+
+    samples: whether the last of them chooses a token.
+    """
 
     request: Request
     start: int
@@ -134,7 +137,10 @@ class Batch:
 
 # ANCHOR: output
 class Sampled(NamedTuple):
-    """A chosen token. With log-probabilities: its own, and the best tokens with theirs, best first."""
+    """A chosen token.
+
+    With log-probabilities: its own, and the best tokens with theirs, best first.
+    """
 
     token: int
     logprob: float | None = None
@@ -142,9 +148,10 @@ class Sampled(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What one request gives after a step: a token, or its end ("stop", "length", "abort", "error"), or both.
+    """What one request gives after a step: a token, or its end, or both.
 
-    Every accepted request gives exactly one output with a finish reason, and none after it.
+    finish_reason: "stop", "length", "abort" or "error". Every accepted request
+    gives exactly one output with a finish reason, and none after it.
     """
 
     uid: int

@@ -45,7 +45,10 @@ class Scheduler:
 
     # ANCHOR: next_batch
     def next_batch(self) -> Batch | None:
-        """What to run now, counted as launched when this returns; None if nothing can run."""
+        """What to run now, counted as launched when this returns.
+
+        None if nothing can run.
+        """
         steps = self.prefill() or self.decode()
         return Batch(tuple(steps)) if steps else None
 
@@ -70,7 +73,10 @@ class Scheduler:
 
     # ANCHOR: launch
     def launch(self, request: Request, tokens: int) -> Step:
-        """Give the request pages for its next `tokens` and launch them; a whole prompt makes it running."""
+        """Give the request pages for its next `tokens`, and launch them.
+
+        It is running from when its whole prompt was launched.
+        """
         self.memory.grow(request, request.cached_len + tokens)
         step = request.launch(tokens)
         if step.samples:
