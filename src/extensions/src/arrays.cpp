@@ -91,7 +91,8 @@ void check_activations(const mx::array& x, const std::string& what) {
 }
 
 mx::array row_major(const mx::array& a) {
-  if (a.status() == mx::array::Status::available && a.flags().row_contiguous) {
+  // The layout is known as soon as an array is scheduled; only one that is not must be asked later, by an operation.
+  if (a.status() != mx::array::Status::unscheduled && a.flags().row_contiguous) {
     return a;
   }
   return mx::contiguous(a, false, mx::default_stream(mx::Device::cpu));

@@ -1,7 +1,6 @@
 #include "attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <stdexcept>
 
@@ -116,25 +115,7 @@ struct Attention {
   void finish(int64_t tile, const Softmax* parts, int64_t count) const {
     std::vector<float> row(D);
     for (int64_t r = 0; r < G * tokens(tile); ++r) {
-      float largest = parts[0].largest[r];
-      for (int64_t p = 1; p < count; ++p) {
-        largest = std::max(largest, parts[p].largest[r]);
-      }
-      float sum = 0.0f;
-      std::fill(row.begin(), row.end(), 0.0f);
-      for (int64_t p = 0; p < count; ++p) {
-        if (parts[p].sum[r] > 0.0f) {
-          const float factor = std::exp(parts[p].largest[r] - largest);
-          sum += factor * parts[p].sum[r];
-          for (int64_t d = 0; d < D; ++d) {
-            row[d] += factor * parts[p].row(r)[d];
-          }
-        }
-      }
-      const float scale_back = sum > 0.0f ? 1.0f / sum : 0.0f;
-      for (float& x : row) {
-        x *= scale_back;
-      }
+      join(parts, count, r, D, row.data());
       const int64_t head = kv_head(tile) * G + r % G, token = first_token(tile) + r / G;
       write(out, ((batch(tile) * H + head) * L + token) * D, row.data(), D);
     }

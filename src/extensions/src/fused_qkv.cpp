@@ -26,10 +26,18 @@ void check_table(const mx::array& table, int64_t D, const QkvOptions& options, i
     throw std::invalid_argument(std::string(what) + " " + to_string(table.shape()) + " must be (positions, " +
                                 std::to_string(D / 2) + ") float32");
   }
-  if (options.offset < 0 || int64_t{options.offset} + L > table.shape(0)) {
-    throw std::invalid_argument("positions " + std::to_string(options.offset) + " .. " +
-                                std::to_string(int64_t{options.offset} + L - 1) + " are outside 0 .. " +
-                                std::to_string(table.shape(0) - 1) + ": raise max_positions");
+  for (const int64_t offset : options.offsets) {
+    if (offset < 0 || offset + L > table.shape(0)) {
+      throw std::invalid_argument("positions " + std::to_string(offset) + " .. " + std::to_string(offset + L - 1) +
+                                  " are outside 0 .. " + std::to_string(table.shape(0) - 1) + ": raise max_positions");
+    }
+  }
+}
+
+void check_offsets(const std::vector<int>& offsets, int B) {
+  if (offsets.size() != 1 && static_cast<int>(offsets.size()) != B) {
+    throw std::invalid_argument(std::to_string(offsets.size()) + " positions for " + std::to_string(B) +
+                                " rows: expected one for each row, or one for all");
   }
 }
 
@@ -39,8 +47,9 @@ void finish_heads(float* y, int64_t tokens, int64_t features, int64_t L, int64_t
   parallel_for(tokens, 8, [&](int64_t begin, int64_t end) {
     std::vector<float> c(D / 2), s(D / 2);
     for (int64_t m = begin; m < end; ++m) {
-      cos.read(options.offset + m % L, c.data());
-      sin.read(options.offset + m % L, s.data());
+      const int64_t position = options.offsets[options.offsets.size() == 1 ? 0 : m / L] + m % L;
+      cos.read(position, c.data());
+      sin.read(position, s.data());
       for (const Heads& heads : results) {
         for (int64_t h = 0; h < heads.count; ++h) {
           float* head = y + m * features + heads.first + h * D;
@@ -75,6 +84,7 @@ std::vector<mx::array> fused_qkv(const mx::array& x, const mx::array& norm, cons
                                 std::to_string(v_rows) + " rows, which are no heads of " + std::to_string(D) +
                                 " features (an even number), or no equally many keys and values");
   }
+  check_offsets(options.offsets, B);
   check_table(cos, D, options, L, "cos");
   check_table(sin, D, options, L, "sin");
   Arrays inputs = {x, norm, q_norm, k_norm, cos, sin};

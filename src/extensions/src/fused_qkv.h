@@ -11,14 +11,15 @@ struct QkvOptions {
   int group_size;
   float eps;       // of the input norm
   float head_eps;  // of the query and key norms
-  int offset;      // position of the first token
-  bool traditional;  // which features RoPE pairs: see `rotate`
+  std::vector<int> offsets;  // position of the first token of each row of the batch
+  bool traditional;          // which features RoPE pairs: see `rotate`
 };
 
 // n = rms_norm(x) * norm; the heads of W_q n and W_k n each normalised, weighted and rotated; the heads of W_v n.
 //
 // x: (B, L, E) float32 or bfloat16, any strides. norm: (E,). q: (H * D, E), k, v: (H_kv * D, E), packed with one group
-// size. q_norm, k_norm: (D,), D even. cos, sin: (positions, D / 2), of which rows offset .. offset + L - 1 are used.
+// size. q_norm, k_norm: (D,), D even. cos, sin: (positions, D / 2), of which row b of the batch uses offsets[b] ..
+// offsets[b] + L - 1. offsets: one for each row of the batch, or one for all.
 // Returns q (B, H, L, D), k and v (B, H_kv, L, D), row-major, in the dtype of x; rounded to it once, at the end.
 // Throws std::invalid_argument naming shapes, dtypes or positions that do not fit. Lazy.
 std::vector<mx::array> fused_qkv(const mx::array& x, const mx::array& norm, const PackedArrays& q,

@@ -1,6 +1,7 @@
 #include "key_block.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tiny_llm {
@@ -17,6 +18,16 @@ Element as(T x) {
     return x;
   } else {
     return to_float(x);
+  }
+}
+
+constexpr int64_t kAhead = 4;
+
+// Asks for a row that will be read soon: the processor itself guesses no row of another page.
+template <class T>
+void fetch(const T* row, int64_t n) {
+  for (int64_t i = 0; i < n; i += 64 / sizeof(T)) {
+    __builtin_prefetch(row + i);
   }
 }
 
@@ -38,9 +49,9 @@ simd::Float dot(const T* a, const T* b, int64_t n) {
   return acc;
 }
 
-// Adds weights[i] * values[i * stride + d] to `to`, for up to kVectors vectors of features, `lanes` of which exist.
+// Adds weights[i] * values[i][d + lane] to `to`, for up to kVectors vectors of features, `lanes` of which exist.
 template <class T>
-void add_few(const float* weights, const T* values, int64_t stride, int64_t count, int64_t lanes, float* to) {
+void add_few(const float* weights, const T* const* values, int64_t d, int64_t count, int64_t lanes, float* to) {
   simd::Float total[kVectors];
   int counts[kVectors];
   for (int v = 0; v < kVectors; ++v) {
@@ -51,7 +62,7 @@ void add_few(const float* weights, const T* values, int64_t stride, int64_t coun
     const simd::Float weight = simd::set(weights[i]);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      total[v] = simd::fma(weight, simd::load(values + i * stride + v * simd::kLanes, counts[v]), total[v]);
+      total[v] = simd::fma(weight, simd::load(values[i] + d + v * simd::kLanes, counts[v]), total[v]);
     }
   }
   for (int v = 0; v < kVectors; ++v) {
@@ -71,6 +82,28 @@ Softmax::Softmax(int64_t rows, int64_t D)
       sum(rows),
       weighted(padded_rows(rows) * stride) {}
 
+void join(const Softmax* parts, int64_t count, int64_t r, int64_t D, float* result) {
+  float largest = parts[0].largest[r];
+  for (int64_t p = 1; p < count; ++p) {
+    largest = std::max(largest, parts[p].largest[r]);
+  }
+  float sum = 0.0f;
+  std::fill_n(result, D, 0.0f);
+  for (int64_t p = 0; p < count; ++p) {
+    if (parts[p].sum[r] > 0.0f) {
+      const float factor = std::exp(parts[p].largest[r] - largest);
+      sum += factor * parts[p].sum[r];
+      for (int64_t d = 0; d < D; ++d) {
+        result[d] += factor * parts[p].row(r)[d];
+      }
+    }
+  }
+  const float scale_back = sum > 0.0f ? 1.0f / sum : 0.0f;
+  for (int64_t d = 0; d < D; ++d) {
+    result[d] *= scale_back;
+  }
+}
+
 template <class T>
 KeyBlock<T>::KeyBlock(int64_t rows, int64_t D) : D_(D), few_rows_(rows <= kFewRows) {
   if (!few_rows_) {
@@ -80,12 +113,21 @@ KeyBlock<T>::KeyBlock(int64_t rows, int64_t D) : D_(D), few_rows_(rows <= kFewRo
 }
 
 template <class T>
+void KeyBlock<T>::find_rows(const KeysValues<T>& kv, int64_t first, int64_t count) {
+  std::array<int64_t, kKeys> offsets;
+  if (kv.pages) {
+    page_rows(*kv.pages, first, count, offsets.data());
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    keys_[i] = kv.keys + (kv.pages ? offsets[i] : (first + i) * kv.key_stride);
+    values_[i] = kv.values + (kv.pages ? offsets[i] : (first + i) * kv.value_stride);
+  }
+}
+
+template <class T>
 void KeyBlock<T>::load(const KeysValues<T>& kv, int64_t first, int64_t count) {
   constexpr int kSpan = Dot<Element>::kSpan;
-  keys_ = kv.keys + first * kv.key_stride;
-  values_ = kv.values + first * kv.value_stride;
-  key_stride_ = kv.key_stride;
-  value_stride_ = kv.value_stride;
+  find_rows(kv, first, count);
   count_ = count;
   if (few_rows_) {
     return;
@@ -93,14 +135,14 @@ void KeyBlock<T>::load(const KeysValues<T>& kv, int64_t first, int64_t count) {
   for (int64_t d = 0; d < D_; ++d) {
     Element* to = turned_keys_.data() + d / kSpan * kKeys * kSpan + d % kSpan;
     for (int64_t i = 0; i < count; ++i) {
-      to[i * kSpan] = as<Element>(keys_[i * key_stride_ + d]);
+      to[i * kSpan] = as<Element>(keys_[i][d]);
     }
   }
   const int64_t stride = padded(D_, kKeys);
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t d = 0; d < D_; d += simd::kLanes) {
       const int lanes = static_cast<int>(std::min<int64_t>(simd::kLanes, D_ - d));
-      simd::store(float_values_.data() + i * stride + d, simd::load(values_ + i * value_stride_ + d, lanes));
+      simd::store(float_values_.data() + i * stride + d, simd::load(values_[i] + d, lanes));
     }
   }
   std::fill(float_values_.begin() + count * stride, float_values_.end(), 0.0f);  // old values may be no numbers
@@ -110,8 +152,10 @@ template <class T>
 void KeyBlock<T>::scores(const Queries<T>& q, float scale, float* scores) const {
   if (few_rows_) {
     for (int64_t i = 0; i < count_; ++i) {
+      fetch(keys_[std::min(i + kAhead, count_ - 1)], D_);
+      fetch(values_[i], D_);
       for (int64_t r = 0; r < q.rows; ++r) {
-        scores[r * kKeys + i] = scale * simd::sum(dot(q.row(r), keys_ + i * key_stride_, D_));
+        scores[r * kKeys + i] = scale * simd::sum(dot(q.row(r), keys_[i], D_));
       }
     }
     return;
@@ -150,7 +194,7 @@ void KeyBlock<T>::add_values(const float* weights, int64_t rows, Softmax& softma
   if (few_rows_) {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t d = 0; d < D_; d += kKeys) {
-        add_few(weights + r * kKeys, values_ + d, value_stride_, count_, D_ - d, softmax.row(r) + d);
+        add_few(weights + r * kKeys, values_.data(), d, count_, D_ - d, softmax.row(r) + d);
       }
     }
     return;

@@ -3,10 +3,12 @@
 // Plain structures on raw memory: no MLX, no threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "dot.h"
+#include "pages.h"
 
 namespace tiny_llm {
 
@@ -45,11 +47,15 @@ struct Queries {
 };
 
 // The keys and values of one head where they lie: number d of key s is keys[s * key_stride + d].
+//
+// With pages it is keys[offset + d], where `page_rows` says the offset of key s, and the strides mean nothing: then only
+// `KeyBlock` finds a row.
 template <class T>
 struct KeysValues {
   const T* keys;
   const T* values;
   int64_t key_stride, value_stride;
+  const Pages* pages = nullptr;
 };
 
 // What is known of each row after some of its keys: the largest score, the sum of exp(score - largest), and the sum of
@@ -70,13 +76,17 @@ struct Softmax {
   std::vector<float> largest, sum, weighted;
 };
 
+// Writes what `count` parts of the keys together say of row r, its weighted values divided by the sum of the weights, to
+// result: D numbers. A row that has seen no key gets zeros.
+void join(const Softmax* parts, int64_t count, int64_t r, int64_t D, float* result);
+
 // A block of keys and values, put in order for the products with many rows.
 template <class T>
 class KeyBlock {
  public:
   KeyBlock(int64_t rows, int64_t D);
 
-  // Takes keys first .. first + count - 1, with count <= kKeys.
+  // Takes keys first .. first + count - 1, with count <= kKeys, from pages too.
   void load(const KeysValues<T>& kv, int64_t first, int64_t count);
 
   // scores[r * kKeys + i] = scale * (q row r times key i of the block) for i < count; what stands behind is undefined.
@@ -90,11 +100,11 @@ class KeyBlock {
  private:
   using Element = DotElement<T>;
 
+  void find_rows(const KeysValues<T>& kv, int64_t first, int64_t count);
+
   int64_t D_, count_ = 0;
   bool few_rows_;  // then the numbers are used where they lie
-  const T* keys_ = nullptr;
-  const T* values_ = nullptr;
-  int64_t key_stride_ = 0, value_stride_ = 0;
+  std::array<const T*, kKeys> keys_, values_;  // row i of the block
   std::vector<Element> turned_keys_;  // [D / kSpan][kKeys][kSpan]
   std::vector<float> float_values_;   // [kKeys][stride of Softmax]
 };

@@ -8,8 +8,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "pages.h"
 #include "qmm.h"
 #include "qmv.h"
+#include "ragged.h"
 #include "threads.h"
 
 namespace tiny_llm {
@@ -107,6 +109,23 @@ void parallel_failure_elsewhere(double seconds) {
       std::this_thread::yield();
     }
   });
+}
+
+std::vector<int64_t> page_offsets(const std::vector<int32_t>& table, int64_t page_size, int64_t page_stride,
+                                  int64_t row_stride, int64_t first, int64_t count) {
+  std::vector<int64_t> offsets(count);
+  page_rows({table.data(), page_size, page_stride, row_stride}, first, count, offsets.data());
+  return offsets;
+}
+
+std::vector<std::vector<int64_t>> batch_pieces(const std::vector<int32_t>& bounds, const std::vector<int32_t>& lengths,
+                                               int64_t kv_heads, int64_t threads) {
+  std::vector<std::vector<int64_t>> numbers;
+  const Ragged batch = {bounds.data(), lengths.data(), static_cast<int64_t>(lengths.size())};
+  for (const Piece& piece : ragged_pieces(batch, kv_heads, threads)) {
+    numbers.push_back({piece.request, piece.query, piece.queries, piece.visible, piece.first_key, piece.last_key});
+  }
+  return numbers;
 }
 
 }  // namespace tiny_llm

@@ -1,4 +1,4 @@
-// Single parts of the library, called directly: what the tests of Day 4 look at.
+// Single parts of the library, called directly: what tests look at.
 #pragma once
 
 #include <cstdint>
@@ -30,5 +30,13 @@ int parallel_meeting(int64_t n, double seconds);
 // Throws std::runtime_error("another thread") in each piece that another thread than the caller's takes; the caller's
 // pieces wait up to `seconds` for the first.
 void parallel_failure_elsewhere(double seconds);
+
+// What page_rows writes for the `count` positions from `first` on.
+std::vector<int64_t> page_offsets(const std::vector<int32_t>& table, int64_t page_size, int64_t page_stride,
+                                  int64_t row_stride, int64_t first, int64_t count);
+
+// What ragged_pieces returns, each piece as its six numbers in the order of `Piece`.
+std::vector<std::vector<int64_t>> batch_pieces(const std::vector<int32_t>& bounds, const std::vector<int32_t>& lengths,
+                                               int64_t kv_heads, int64_t threads);
 
 }  // namespace tiny_llm

@@ -5,6 +5,8 @@ or bfloat16 with any strides; results have their dtype, sums are float32. Knows 
 need; what they compute is in `extensions/src`.
 """
 
+from collections.abc import Sequence
+
 import mlx.core as mx
 
 from course.kernels import extension
@@ -40,11 +42,12 @@ def fused_qkv(
     q_norm: RMSNorm,
     k_norm: RMSNorm,
     rope: RoPE,
-    offset: int,
+    offset: int | Sequence[int],
 ) -> tuple[mx.array, mx.array, mx.array]:
     """Norm, three projections, norm of each query and key head, and rope, in one operation.
 
-    x: (B, L, E), the residual stream, at positions `offset` .. `offset` + L - 1. q: (H * D, E). k, v: (H_kv * D, E).
+    x: (B, L, E), the residual stream, at positions `offset` .. `offset` + L - 1; a sequence holds one offset per row of
+    the batch, and costs no evaluation. q: (H * D, E). k, v: (H_kv * D, E).
     Returns q (B, H, L, D), k and v (B, H_kv, L, D). Raises ValueError, naming values, for what does not fit.
     """
     return tuple(
@@ -59,7 +62,7 @@ def fused_qkv(
             _group_size(q, k, v),
             norm.eps,
             q_norm.eps,
-            offset,
+            [offset] if isinstance(offset, int) else offset,
             rope.traditional,
         )
     )
@@ -98,7 +101,7 @@ class CpuOps(QuantizedOps):
 class FusedOps(CpuOps):
     """`CpuOps` with one operation for each step of a block."""
 
-    def qkv(self, layer: Qwen3Block, x: mx.array, offset: int) -> tuple[mx.array, mx.array, mx.array]:
+    def qkv(self, layer: Qwen3Block, x: mx.array, offset: int | Sequence[int]) -> tuple[mx.array, mx.array, mx.array]:
         """`fused_qkv` with the parts of `layer`."""
         a = layer.attention
         projections = (w.packed for w in (a.w_q, a.w_k, a.w_v))

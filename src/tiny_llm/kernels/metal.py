@@ -5,9 +5,10 @@ where the kernel's own contract stands. Knows no models.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import mlx.core as mx
+import numpy as np
 
 from course.kernels import metal_kernel
 
@@ -67,7 +68,7 @@ def rope(
     x: mx.array,
     cosines: mx.array,
     sines: mx.array,
-    offset: int | mx.array = 0,
+    offset: int | Sequence[int] | mx.array = 0,
     traditional: bool = False,
     threadgroup: tuple[int, int, int] = (32, 4, 1),
 ) -> mx.array:
@@ -75,8 +76,8 @@ def rope(
 
     x: (B, H, L, D), float32, float16 or bfloat16, in any layout: a transposed view is not copied. D even.
     cosines, sines: (P, D / 2) float32, of position 0 .. P - 1: `rope_table` of Week 1, or `RoPE.cos` and `RoPE.sin`.
-    offset: position of the first token, one for all rows or (B,) ints. traditional: pairs (2i, 2i + 1), otherwise
-    (i, i + D / 2). threadgroup: any shape of up to 1024 threads.
+    offset: position of the first token, one for all rows or B of them (an array of MLX is evaluated).
+    traditional: pairs (2i, 2i + 1), otherwise (i, i + D / 2). threadgroup: any shape of up to 1024 threads.
     Returns the shape and dtype of `x`. Raises ValueError where shapes, dtypes or positions do not fit.
     """
     check_float(x=x)
@@ -89,17 +90,17 @@ def rope(
             f"tables {cosines.shape} {cosines.dtype} and {sines.shape} {sines.dtype} do not fit x {x.shape}: "
             f"expected (P, {D // 2}) float32 twice"
         )
-    offsets = mx.full((B,), offset, mx.int32) if isinstance(offset, int) else offset.astype(mx.int32)
+    offsets = np.full(B, offset) if isinstance(offset, int) else np.array(offset)
     if offsets.shape != (B,):
         raise ValueError(f"offset has shape {offsets.shape}, expected one per row of x: ({B},)")
     if x.size == 0:
         return x
-    first, last = (offset, offset) if isinstance(offset, int) else (mx.min(offset).item(), mx.max(offset).item())
+    first, last = offsets.min(), offsets.max()
     if first < 0 or last + L > P:
         raise ValueError(f"positions {first} .. {last + L - 1} are outside the table's 0 .. {P - 1}")
     check_threads(math.prod(threadgroup), 1)
     return _ROPE(
-        inputs=[x, mx.contiguous(cosines), mx.contiguous(sines), mx.contiguous(offsets)],
+        inputs=[x, mx.contiguous(cosines), mx.contiguous(sines), mx.array(offsets.astype(np.int32))],
         template=[("T", x.dtype), ("TRADITIONAL", traditional)],
         grid=(D // 2, L, B * -(-H // 4)),
         threadgroup=threadgroup,

@@ -9,6 +9,7 @@ from ..model.qwen3 import Ops
 
 TABLES = {
     "python": ("..model.qwen3", "Ops"),
+    "dense": (".dense", "DenseOps"),
     "packed": (".packed", "QuantizedOps"),
     "cpu": (".cpu", "CpuOps"),
     "fused": (".cpu", "FusedOps"),
@@ -16,7 +17,9 @@ TABLES = {
     "metal": (".metal_ops", "MetalOps"),
     "metal-flash": (".metal_flash", "MetalFlashOps"),
 }
-"""Module and class of each table. `python` needs dense weights (`load_model`), the others packed ones."""
+"""Module and class of each table."""
+DENSE = ("python", "dense")
+"""The tables that need unpacked weights (`load_model`); the others need packed ones (`load_packed_model`)."""
 
 
 def make_ops(name: str) -> Ops:
