@@ -80,29 +80,35 @@ class WorstCaseIsAClosedForm:
     """A request's worst case is the pages of all its positions but the last token's, which is never computed."""
 
     def inputs(rng):
-        sizes = [1, 2, 4, 16, 64]
-        return [[int(rng.integers(1, 70)), int(rng.integers(1, 70)), sizes[i % 5]] for i in range(60)]
+        draw = lambda most: int(rng.integers(1, most))  # noqa: E731
+        sizes = [[draw(70), draw(70), [1, 2, 4, 16, 64][i % 5]] for i in range(60)]
+        return [[p, m, size, draw(m + 1) if i % 3 else m] for i, (p, m, size) in enumerate(sizes)]
 
     def observe(solution, inputs):
         worst_case, results = solution.module("serving.prefill").worst_case, []
-        for prompt, max_tokens, page_size in inputs:
+        for prompt, max_tokens, page_size, allowed in inputs:
             request = request_of(solution, 0, prompt, max_tokens)
+            request.max_device_len = prompt + allowed  # as `add` does where memory allows no more
             results.append([worst_case(request, page_size)])
             request.launch(prompt)
             results[-1].append(worst_case(request, page_size))
         return results
 
     def verify(inputs, got):
-        for (prompt, max_tokens, size), pages in zip(inputs, got, strict=True):
-            want = pages_of(prompt + max_tokens - 1, size)
-            explain(pages, [want] * 2, f"{prompt} + {max_tokens} tokens in pages of {size}: {pages} before and after "
-                f"the prompt was launched, expected {want} twice", {
-                "the last token was counted, which is chosen and never computed":
-                    [pages_of(prompt + max_tokens, size)] * 2,
+        for (prompt, max_tokens, size, allowed), pages in zip(inputs, got, strict=True):
+            last = prompt + allowed - 1
+            want = pages_of(last, size)
+            text = (
+                f"a prompt of {prompt} tokens, and {allowed} more at most, in pages of {size}: {pages} before and "
+                f"after the prompt was launched, expected {want} twice"
+            )
+            explain(pages, [want] * 2, text, {
+                "the last token was counted, which is chosen and never computed": [pages_of(last + 1, size)] * 2,
+                "max_tokens was taken, though memory allows fewer": [pages_of(prompt + max_tokens - 1, size)] * 2,
                 "only the prompt was counted": [pages_of(prompt, size)] * 2,
-                "only the answer was counted": [pages_of(max_tokens, size)] * 2,
-                "tokens were counted, not pages": [prompt + max_tokens - 1] * 2,
-                "pages were rounded down": [(prompt + max_tokens - 1) // size] * 2,
+                "only the answer was counted": [pages_of(allowed, size)] * 2,
+                "tokens were counted, not pages": [last] * 2,
+                "pages were rounded down": [last // size] * 2,
                 "it shrinks while the request runs: it is the worst case of the whole row": [want, pages[1]],
             })  # fmt: skip
 
@@ -474,6 +480,36 @@ class AdmitsAllThatFit:
             f"with a page less the first batch, those that wait and those that run are {got[1]}")  # fmt: skip
 
 
+@case(task=2)
+class ABegunPromptKeepsItsPromise:
+    """While a prompt is computed in chunks its answer has its pages: nobody is admitted on them."""
+
+    def inputs(rng):
+        budget, size = int(rng.integers(8, 16)), int(rng.choice([1, 4]))
+        sizes = [[budget + int(rng.integers(1, 4)), int(rng.integers(5, 20))], [int(rng.integers(1, 4)), 5]]
+        return {"budget": budget, "page_size": size, "sizes": sizes}
+
+    def observe(solution, inputs):
+        pages = sum(pages_of(p + m - 1, inputs["page_size"]) for p, m in inputs["sizes"])
+        second = []
+        for missing in (0, 1):
+            memory = memory_of(solution, "rows", 8, 64, inputs["page_size"], pages - missing)
+            scheduler = scheduler_of(solution, "chunked", memory, inputs["budget"])
+            for uid, (prompt, max_tokens) in enumerate(inputs["sizes"]):
+                scheduler.add(request_of(solution, uid, prompt, max_tokens))
+            committed(solution, scheduler, scheduler.next_batch())
+            second.append(uids(scheduler.next_batch()))
+        return second
+
+    def verify(inputs, got):
+        (first, answer), other = inputs["sizes"]
+        text = f"a prompt of {first} tokens with an answer of {answer} was begun, then {other}; the second batch is"
+        explain(got[0], [0, 1], f"{text} {got[0]}, expected [0, 1]: the memory holds both to their ends")
+        explain(got[1], [0], f"{text} {got[1]}, expected [0]: with a page less it does not hold both", {
+            "the pages that the begun one may still ask for are not reserved": [0, 1],
+        })  # fmt: skip
+
+
 # Task 3
 
 
@@ -663,6 +699,10 @@ def committed(solution, scheduler, batch) -> None:
     scheduler.commit(batch, [Sampled(5000 + i) for i, _ in enumerate(batch.sampling)])
 
 
+def uids(batch) -> list[int] | None:
+    return None if batch is None else [step.request.uid for step in batch.steps]
+
+
 def queues(scheduler) -> dict[str, list[int]]:
     return {"running": list(scheduler.running), "waiting": [one.uid for one in scheduler.waiting]}
 
@@ -686,7 +726,7 @@ class TheNewestIsPreempted:
             committed(solution, scheduler, scheduler.next_batch())
         newest = scheduler.requests[5]
         scheduler.add(request_of(solution, 10, 1, 4))
-        steps = [step.request.uid for step in getattr(scheduler.next_batch(), "steps", [])]
+        steps = uids(scheduler.next_batch())
         state = [newest.row is None, newest.cached_len, newest.device_len, newest.remain_len]
         return queues(scheduler) | {"steps": steps, "newest": state, "free": memory.available}
 
@@ -726,7 +766,7 @@ class TheNewestItselfWaits:
         committed(solution, scheduler, scheduler.next_batch())
         scheduler.add(request_of(solution, 10, 1, 4))
         batch = scheduler.next_batch()
-        return queues(scheduler) | {"steps": [step.request.uid for step in batch.steps]}
+        return queues(scheduler) | {"steps": uids(batch)}
 
     def verify(inputs, got):
         want = {"running": [0, 1, 2], "waiting": [10], "steps": [0, 1]}
@@ -749,11 +789,11 @@ class InFlightIsLeftAlone:
         first = scheduler.next_batch()
         if inputs["depth"] == 1:
             committed(solution, scheduler, first)
-        second = error_of(lambda: [step.request.uid for step in getattr(scheduler.next_batch(), "steps", [])])
+        second = error_of(lambda: uids(scheduler.next_batch()))
         between, steps = queues(scheduler), second.get("value")
-        if inputs["depth"] == 2 and steps == []:
+        if inputs["depth"] == 2 and steps is None:
             committed(solution, scheduler, first)
-            steps = [step.request.uid for step in scheduler.next_batch().steps]
+            steps = uids(scheduler.next_batch())
         return {"second": second, "between": between, "then": steps, "end": queues(scheduler)}
 
     def verify(inputs, got):
@@ -764,8 +804,9 @@ class InFlightIsLeftAlone:
             )
         if inputs["depth"] == 2:
             text = f"with a batch in flight {second['value']} were launched: 0 misses a page, and 2, the newest, flies"
-            explain(second["value"], [], text, {
+            explain(second["value"], None, text, {
                 "the newest goes on, so it flies again and the oldest never gets its page": [2],
+                "a batch without steps was launched: None says that nothing can run": [],
             })  # fmt: skip
             text = f"{got['between']['waiting']} were preempted with their steps in flight"
             explain(got["between"]["running"], [0, 1, 2], text)

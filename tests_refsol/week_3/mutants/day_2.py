@@ -42,6 +42,20 @@ ROWS = """        if memory.free_rows == 0:
 _ADDER = [
     adder("last-counted", WORST, WORST.replace(" - 1", ""), "the last token was counted", "WorstCaseIsAClosedForm"),
     adder(
+        "as-asked-for",
+        WORST,
+        "return pages_for(request.prompt_len + request.max_tokens - 1, page_size)",
+        "max_tokens was taken, though memory allows fewer",
+        "WorstCaseIsAClosedForm",
+    ),
+    adder(
+        "row-zero-is-no-row",
+        GUARD,
+        GUARD.replace("request.row is None", "not request.row"),
+        "it was tested again",
+        "ABegunPromptGoesOn",
+    ),
+    adder(
         "prompt-counted",
         WORST,
         "return pages_for(request.prompt_len, page_size)",
@@ -178,6 +192,13 @@ _CHUNKED = [
         ADDER.replace("chain(self.running.values(), begun)", "self.running.values()"),
         "an admitted request asked for a page and there was none",
         "AllocationNeverFails",
+    ),
+    chunked(
+        "begun-row-zero",
+        "if request.row is not None]",
+        "if request.row]",
+        "the pages that the begun one may still ask for are not reserved",
+        "ABegunPromptKeepsItsPromise",
     ),
     chunked(
         "running-not-reserved",
@@ -448,6 +469,13 @@ _PREEMPTS = [
         WAITS,
         "if newest is request:",
         "with a step in flight a request cannot be preempted",
+        "InFlightIsLeftAlone",
+    ),
+    preempts(
+        "empty-batch",
+        "return Batch(tuple(steps)) if steps else None",
+        "return Batch(tuple(steps))",
+        "a batch without steps was launched",
         "InFlightIsLeftAlone",
     ),
     preempts(
