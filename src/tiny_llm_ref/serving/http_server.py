@@ -1,6 +1,7 @@
 """uvicorn with a stop in two steps: the first signal lets running requests end, the second ends them."""
 
 import asyncio
+import socket
 from concurrent.futures import Future
 from types import FrameType
 
@@ -24,9 +25,14 @@ class HttpServer(uvicorn.Server):
         self.drain_seconds = drain_seconds
         self.draining: Future[None] | None = None
 
-    async def startup(self, sockets: list | None = None) -> None:
-        """Remember the event loop: a signal handler runs outside it."""
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Remember the event loop, since a signal handler runs outside it. Sockets send small parts at once.
+
+        asyncio sees to that only where it made the socket: else each chunk may wait 40 ms for an acknowledgement.
+        """
         self.loop = asyncio.get_running_loop()
+        for listener in sockets or ():
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await super().startup(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
