@@ -1,5 +1,8 @@
 """Random scripts for a radix tree and for a prefix memory, made by Hypothesis, which is not imported where they run."""
 
+from collections.abc import Callable
+
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from course.radix_case import Op, PrefixBooks
@@ -63,3 +66,20 @@ def memory_scripts(draw: st.DrawFn, page_size: int) -> dict[str, object]:
         "max_len": longest, "prompts": prompts, "stop": draw(st.lists(st.integers(0, 5), max_size=2)),
         "ops": [list(o) for o in draw(st.lists(op, min_size=20, max_size=60))],
     }  # fmt: skip
+
+
+def for_some(
+    scripts: st.SearchStrategy[dict[str, object]],
+    number: int,
+    examples: int,
+    judge: Callable[[dict[str, object]], None],
+) -> None:
+    """Give `judge` that many random scripts. The first that fails is shown as it is: to shrink one takes minutes."""
+
+    @seed(number)
+    @settings(max_examples=examples, deadline=None, database=None, phases=(Phase.generate,))
+    @given(scripts)
+    def judged(script: dict[str, object]) -> None:
+        judge(script)
+
+    judged()

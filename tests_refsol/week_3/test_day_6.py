@@ -697,6 +697,36 @@ class PrefillsOneByOne:
             unequal(ahead, want, f"{what}: {events}")
 
 
+@case(task=3, params=[{"loop": "overlap"}, {"loop": "careful"}])
+class FirstTokens:
+    """With `overlap_prefills` off, a step hands out a prompt's first token before the next prompt is prepared."""
+
+    def inputs(rng, loop):
+        return {"loop": loop, "prepare": int(rng.integers(2000, 4000)), "forward": 1000}
+
+    def observe(solution, inputs):
+        scheduler = scheduler_of(solution, "chunked", "rows", budget=3)
+        times = {name: inputs[name] for name in ("prepare", "forward")}
+        runner = Simulated(solution, scheduler.memory, **times, process=0, token=0, copy=0)
+        engine = loop_of(solution, inputs["loop"])(scheduler, runner)
+        for uid in range(2):
+            engine.add(solution.module("serving.request").Request(uid, [1, 2, 3], 2))
+        first: dict[int, int] = {}
+        for _ in range(20):
+            for output in engine.step() if engine.busy else []:
+                first.setdefault(output.uid, runner.device.now)
+        return first
+
+    def verify(inputs, got):
+        prepare, forward = inputs["prepare"], inputs["forward"]
+        alone = prepare + forward
+        late = alone + 2 * prepare  # a decode of the first request is prepared before it is read
+        want = {0: 2 * prepare, 1: 3 * prepare} if inputs["loop"] == "overlap" else {0: alone, 1: late}
+        unequal(got, want, f"the first tokens came at {got} ns, expected {want}",
+                {"the next prompt was prepared before the first token of this one was handed out":
+                 {0: alone + prepare, 1: late}})  # fmt: skip
+
+
 @case(
     task=3,
     params=[

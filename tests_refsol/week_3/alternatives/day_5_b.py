@@ -88,7 +88,7 @@ class PrefixMemory(PrefixMemory):
     @property
     def available(self):
         """What could be free."""
-        return self.tree.evictable + super().available
+        return self.tree.evictable + self.allocator.available
 
     def match(self, request):
         """Match all, and give up a last page that would leave nothing."""

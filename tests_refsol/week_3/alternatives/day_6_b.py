@@ -205,7 +205,7 @@ class OverlapEngine(OverlapEngine):
         """Read if it must be; launch; read what is left."""
         before, outputs = self.flight, []
         if before and self.reads_first(before.batch):
-            outputs, before = self.read(), None
+            return self.read()
         chosen = self.scheduler.next_batch()
         after = Flight(chosen, self.launch(chosen)) if chosen else None
         if before:

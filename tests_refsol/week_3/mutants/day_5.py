@@ -159,7 +159,11 @@ _LOCK = [
     lock("inner-nodes-too", OLDEST, search("min", "not node.ref_count"), "is an inner one", ENDS),
     lock("parent-not-offered", "                self.offer(leaf.parent)\n", "", "LookupError", ENDS),
     lock(
-        "end-not-offered", "                self.offer(leaf)\n            else", "            else", "LookupError", ENDS
+        "end-not-offered",
+        "                self.offer(leaf)\n            else",
+        "            else",
+        "asked for longer",
+        ENDS,
     ),
     lock("stays-in-the-tree", "                del leaf.parent.children[leaf.keys[0]]\n", "", "the tree holds", ENDS),
     lock("still-evictable", "        self.evictable -= pages\n", "", "evictable, protected are", ENDS),

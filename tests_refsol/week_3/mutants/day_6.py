@@ -150,7 +150,7 @@ _STREAMS = [
     ),
     streams(
         "default-stream-is-free",
-        "        for other in self._ordered_with(stream):\n            self.wait(stream, self._marker(other))\n",
+        "        for other in self.ordered_with(stream):\n            self.wait(stream, self._marker(other))\n",
         "",
         "the default stream is not ordered with blocking streams",
         "SharedUnits",
@@ -286,9 +286,9 @@ _HAZARDS = [
 
 PLACES = "places = [(step.request.row, step.end) if step.samples else nowhere for step in steps]"
 KNOWN = "            if request.row != self.dummy_row:\n"
-READ_FIRST = "        outputs = self.read() if self.flight and self.reads_first(self.flight.batch) else []\n"
+READ_FIRST = "        if self.flight and self.reads_first(self.flight.batch):\n            return self.read()\n"
 LAUNCH = "        launched = None if batch is None else Flight(batch, self.launch(batch))\n"
-READ = "        outputs += self.read()\n        self.flight = launched\n"
+READ = "        outputs = self.read()\n        self.flight = launched\n"
 BUSY = "return self.flight is not None or super().busy"
 PENALTY = "if any(step.request.sampling.repetition_penalty != 1 for step in batch.sampling):"
 CAUGHT = "        except Exception as error:\n            return error\n"
@@ -365,14 +365,14 @@ _OVERLAP = [
     overlap(
         "reads-before-it-launches",
         READ_FIRST,
-        "        outputs = self.read()\n",
+        READ_FIRST.replace(" and self.reads_first(self.flight.batch)", ""),
         "each batch is read before the next one is launched",
         "LaunchesAhead",
     ),
     overlap(
         "reads-when-nothing-runs",
         READ,
-        "        outputs += self.read() if batch is None else []\n        self.flight = launched\n",
+        "        outputs = self.read() if batch is None else []\n        self.flight = launched\n",
         "never ended",
         "LaunchesAhead",
     ),
@@ -386,7 +386,7 @@ _OVERLAP = [
     overlap(
         "chooses-before-it-reads-the-history",
         READ_FIRST,
-        "        outputs = []\n",
+        "",
         "a request with a repetition penalty was launched before its last token was read",
         "HistoryIsReadFirst",
     ),
@@ -410,6 +410,18 @@ _OVERLAP = [
         "        if True or self.overlap_prefills or not",
         "a prefill after a prefill, was launched before that was read",
         "PrefillsOneByOne",
+    ),
+    overlap(
+        "first-token-waits-for-the-next-prompt",
+        "            return self.read()\n        batch = self.scheduler.next_batch()\n"
+        "        launched = None if batch is None else Flight(batch, self.launch(batch))\n"
+        "        outputs = self.read()\n",
+        "            early = self.read()\n        else:\n            early = []\n"
+        "        batch = self.scheduler.next_batch()\n"
+        "        launched = None if batch is None else Flight(batch, self.launch(batch))\n"
+        "        outputs = early + self.read()\n",
+        "the next prompt was prepared before",
+        "FirstTokens",
     ),
     overlap(
         "prefills-stop-decodes",
