@@ -41,12 +41,14 @@ class OverlapEngine(Engine):
     def step(self) -> list[Output]:
         """Launch a batch, if one can run, and read the one before. Returns what that one gave.
 
+        Where the batch in flight must be read first, that is all a step does: nobody waits for tokens that are there.
         Where the runner raises, in a launch or for results, the requests of that batch end with "error".
         """
-        outputs = self.read() if self.flight and self.reads_first(self.flight.batch) else []
+        if self.flight and self.reads_first(self.flight.batch):
+            return self.read()
         batch = self.scheduler.next_batch()
         launched = None if batch is None else Flight(batch, self.launch(batch))
-        outputs += self.read()
+        outputs = self.read()
         self.flight = launched
         return outputs
 

@@ -139,7 +139,7 @@ class Device:
         """
         if duration < 0:
             raise ValueError(f"op {name!r} takes {duration} ns: expected at least 0")
-        for other in self._ordered_with(stream):
+        for other in self.ordered_with(stream):
             self.wait(stream, self._marker(other))
         self.advance(self.now + self.launch_cost, f"launch {name}")
         start = max(self.now, stream.free, self.engines.get(engine, 0) if engine else 0)
@@ -216,7 +216,7 @@ class Device:
         self.record(event, stream)
         return event
 
-    def _ordered_with(self, stream: Stream) -> list[Stream]:
+    def ordered_with(self, stream: Stream) -> list[Stream]:
         """The streams whose earlier ops an op of `stream` comes after without being told to."""
         if stream is self.default:
             return [other for other in self.streams if other.blocking]
