@@ -309,23 +309,42 @@ class TheEngineHasItsThread:
 
 @case(task=2)
 class IdleEnginesSleep:
-    """An engine without requests waits for commands: it neither takes steps nor computing time."""
+    """An engine without requests waits for commands: nobody steps it, or asks it again and again whether it is busy."""
 
     def inputs(rng):
         return {"prompt": prompts_of(rng, 1)[0]}
 
     def observe(solution, inputs):
+        runner, calls = ScriptedRunner(), []
+
+        def build():
+            engine = build_engine(solution, runner, 4, 64)
+
+            class Counting(type(engine)):
+                @property
+                def busy(self):
+                    calls.append("busy")
+                    return super().busy
+
+                def step(self):
+                    calls.append("step")
+                    return super().step()
+
+            engine.__class__ = Counting
+            return engine
+
         async def main(bridge):
             await bridge.answer(bridge.request(inputs["prompt"]))
-            start = time.process_time()
-            await asyncio.sleep(0.25)
-            used = time.process_time() - start
-            return {"used": used, "again": await bridge.answer(bridge.request(inputs["prompt"]))}
+            await asyncio.sleep(0.05)
+            before = len(calls)
+            await asyncio.sleep(0.2)
+            asked = len(calls) - before
+            return {"asked": asked, "again": await bridge.answer(bridge.request(inputs["prompt"]))}
 
-        return bridged(solution, main, ScriptedRunner())
+        return bridged(solution, main, runner, build=build)
 
     def verify(inputs, got):
-        need(got["used"] < 0.15, f"an idle engine used {got['used']:.2f} s of computing time in 0.25 s: it spins")
+        need(got["asked"] < 100, f"an idle engine was asked or stepped {got['asked']} times in 0.2 s: its thread spins")
         explain(got["again"], said(1, continued(inputs["prompt"], 4)), "the outputs of a request that wakes it:")
 
 

@@ -131,7 +131,7 @@ _BRIDGE = [
         "spins-when-idle",
         "        while self.obey(engine):\n            outputs = engine.step()\n",
         "        while self.inbox.empty() or self.obey(engine):\n            outputs = engine.step()\n",
-        "it spins",
+        "its thread spins",
         "IdleEnginesSleep",
     ),
     bridge(
