@@ -153,5 +153,5 @@ def test_a_learners_unfinished_part_is_named(tmp_path, model):
     assert text.count(old) == 1
     stub = "Week 3 Day 1 Task 2: assemble - see book/src/week3-01-x.md#task-2"
     file.write_text(text.replace(old, f'{old}    raise NotImplementedError("{stub}")\n'))
-    options = ("--port", "0", "--solution", "tiny_llm", *SIZES, "--model", str(model))
+    options = ("--port", "0", "--solution", "tiny_llm", *SIZES, "--attention", "gather", "--model", str(model))
     assert_one_line(course("serve", *options, path=tmp_path), stub, "is still to be written")

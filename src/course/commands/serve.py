@@ -51,6 +51,7 @@ def _serve(args: argparse.Namespace) -> int:
 
     faulthandler.enable()  # a kernel in C++ that crashes would else end the program without a word
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each write to a client that has just left
     folder = locate(args.model)
     with bound(args.host, args.port) as listener, _recording(args.trace) as trace:
         served = Served.chosen(args, folder, trace)
