@@ -1531,3 +1531,45 @@ class LateAnswersEnd:
         need(len(errors) == 1, "a stream that takes too long should hold one error event")
         assert_done(got["stream"]["events"], "a stream that takes too long")
         need(got["idle"], "the engine is not idle after answers that took too long")
+
+
+@case(task=4)
+class DeadEnginesSaySo:
+    """When the engine's thread dies, streams end with an error event, /health says 503, and so do new requests."""
+
+    def inputs(rng):
+        return {"prompts": prompts_of(rng, 2), "at": int(rng.integers(2, 5))}
+
+    def observe(solution, inputs):
+        runner = ScriptedRunner(seconds=0.01)
+
+        def build():
+            engine = build_engine(solution, runner, 4, 256)
+            step, count = engine.step, iter(range(100))
+
+            def failing():
+                if next(count) == inputs["at"]:
+                    raise RuntimeError("the scheduler has lost its mind")
+                return step()
+
+            engine.step = failing
+            return engine
+
+        with served(solution, text_tokenizer()[0], runner, build=build) as server:
+            before = server.get("/health")["status"]
+            streams = [server.stream("/v1/completions", {"prompt": p, "max_tokens": 50}) for p in inputs["prompts"]]
+            events = [stream.read() for stream in streams]
+            for stream in streams:
+                stream.close()
+            new = server.complete(prompt=inputs["prompts"][0], max_tokens=2)
+            return {"before": before, "events": events, "new": new, "health": server.get("/health")["status"],
+                    "finished": server.finished(2)}  # fmt: skip
+
+    def verify(inputs, got):
+        explain(got["before"], 200, "the status of /health before:")
+        for events in got["events"]:
+            errors = [chunk for chunk in chunks_of(events) if "error" in chunk]
+            need(len(errors) == 1, f"a stream of an engine that dies should hold one error event: {events[-2:]}")
+            assert_done(events, "a stream of an engine that dies")
+        explain([got["new"]["status"], got["health"]], [503, 503], "the status of a new request and of /health:")
+        explain(got["finished"], {"error": 2}, "requests finished, by reason:")

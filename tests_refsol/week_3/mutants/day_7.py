@@ -457,6 +457,11 @@ _LIMITS = [
     ),
 ]
 
+RAISED = """    except Exception:
+        for choice in choices.values():
+            choice.finish_reason = choice.finish_reason or "error"
+        raise
+"""
 FAILED = """        if output.finish_reason in ("error", "abort"):
 """
 RESET = "        tokens, self.pending = tuple(self.pending), []\n"
@@ -548,6 +553,14 @@ _ANSWERS = [
         '        if output.finish_reason == "abort":\n',
         "should hold one error event",
         "FailuresEndTheirRequestOnly",
+    ),
+    answer(
+        "error-counts-as-abort",
+        GENERATION,
+        RAISED,
+        "    finally:\n        pass\n",
+        "requests finished, by reason",
+        "DeadEnginesSaySo",
     ),
     answer(
         "end-told-twice",
