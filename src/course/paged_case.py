@@ -77,12 +77,12 @@ def paged64(
     first: Callable[[int, int], int] | None = None,
     heads: np.ndarray | None = None,
     missing: Callable[[int], np.ndarray] | None = None,
-    scale: float | None = None,
+    zeros: bool = False,
 ) -> np.ndarray:
     """Attention in float64: (T, H, 1, D).
 
     The other arguments make mistakes. first(rows, length): keys that a request's first query sees; heads: the kv head
-    of each query head; missing(length): keys that are left out.
+    of each query head; missing(length): keys that are left out; zeros: what stands behind the last key is zero.
     """
     where = where or in_pages(inputs)
     bounds, lengths = np.array(inputs["bounds"]), np.array(inputs["lengths"])
@@ -97,10 +97,12 @@ def paged64(
         s = np.arange(max(length, seen.max()))
         at = np.stack([where(i, s, head)[:, None] + np.arange(D) for head in range(H_kv)])
         k, v = (mx.array(flat[name][at % flat[name].size][None].astype(np.float32)) for name in ("keys", "values"))
+        if zeros:
+            k, v = (mx.where(mx.array(s < length)[:, None], x, 0) for x in (k, v))
         q = inputs["q"][int(bounds[i]) : int(bounds[i + 1])].swapaxes(0, 2)
         gone = None if missing is None else missing(length)
         results.append(
-            attention64(q, k, v, inputs.get("scale", scale), last=seen - 1, heads=heads, missing=gone).swapaxes(0, 2)
+            attention64(q, k, v, inputs.get("scale"), last=seen - 1, heads=heads, missing=gone).swapaxes(0, 2)
         )
     return np.concatenate(results)
 
@@ -133,6 +135,9 @@ def paged_suspects(inputs: Inputs) -> dict[str, Callable[[], np.ndarray]]:
         "every request read the pages of the first request": other(table[:1].repeat(n, 0)),
         "each request read the pages of the next one": other(np.roll(table, -1, axis=0)),
         "the row of the table is that of the request, not of its first query": other(table[in_row]),
+        "keys were read by their strides: with pages only page_rows, and so KeyBlock, knows where a row is": laid_out(
+            lambda i, s, h: h * size * D + 0 * s
+        ),
         "a page is as long as all its heads: the page stride forgot them": laid_out(
             lambda i, s, h: (table[i, s // size] + h) * size * D + s % size * D
         ),
@@ -143,6 +148,9 @@ def paged_suspects(inputs: Inputs) -> dict[str, Callable[[], np.ndarray]]:
             lambda i, s, h: ((table[i, s // size] * size + s % size) * H_kv + h) * D
         ),
         "the mask is off by one: a query sees one key too many": seen(lambda rows, length: length - rows + 2),
+        "the mask is off by one: a query sees one key too many, the last query one that does not exist": lambda: (
+            paged64(inputs, in_pages(inputs, wide_table), first=lambda rows, length: length - rows + 2, zeros=True)
+        ),
         "the mask is off by one: a query does not see its own position": seen(lambda rows, length: length - rows),
         "the cached prefix was forgotten: queries were taken for the first positions of their request": seen(
             lambda rows, length: 1

@@ -57,7 +57,7 @@ class RowsAreFoundThroughTheTable:
 
     def inputs(rng, size, first, count, heads=3):
         pages = -(-(first + count) // size) if count else first // size + 1
-        table = rng.permutation(3 * pages + 5)[:pages].tolist()
+        table = (1 + rng.permutation(3 * pages + 5)[: pages + 2]).tolist()  # two entries behind those in use
         row_stride = int(rng.integers(8, 90))
         strides = {"page_stride": size * heads * row_stride, "row_stride": row_stride}
         return {"table": table, "page_size": size, "first": first, "count": count} | strides
@@ -69,7 +69,7 @@ class RowsAreFoundThroughTheTable:
     def verify(inputs, got):
         size, page, row = inputs["page_size"], inputs["page_stride"], inputs["row_stride"]
         s = inputs["first"] + np.arange(inputs["count"])
-        padded = np.pad(np.array(inputs["table"]), (1, 2), mode="wrap")
+        padded = np.pad(np.array(inputs["table"]), (1, 0), mode="wrap")
         entry = padded[1 + s // size]
         want = entry * page + s % size * row
         wrong = {
@@ -81,7 +81,9 @@ class RowsAreFoundThroughTheTable:
             "the page numbers were not looked up: entry e is page e": s // size * page + s % size * row,
             "the row within the page was forgotten": entry * page,
             "rows go on from page to page: a row is s % page_size of its page": entry * page + s * row,
-            "the walk always begins in row 0 of a page": entry * page + np.arange(len(s)) % size * row,
+            "the walk always begins in row 0 of a page": padded[1 + inputs["first"] // size + np.arange(len(s)) // size]
+            * page
+            + np.arange(len(s)) % size * row,
             "an offset needs 64 bits": want.astype(np.int32).astype(np.int64),
             "a page is as long as its rows of one head: use page_stride": entry * size * row + s % size * row,
             "the rows of a page are row_stride apart": entry * page + s % size,
@@ -448,6 +450,13 @@ def served(solution, inputs, table_name):
         return mx.concatenate(found)
 
 
+def judge_calls(values, kernels):
+    """As `judge_proof`; where the result is not finite, only that all kernels were called."""
+    missing = [kernel for kernel in kernels if not values["counts"].get(kernel)]
+    if missing or np.isfinite(np.array(values["result"])).all():
+        judge_proof(values, missing or kernels)
+
+
 def judge_served(inputs, values):
     model = Qwen3Float64(Shape(**inputs["sizes"]), inputs["weights"])
     logits = [np.array(model.logits(np.array([ids])))[0] for ids in inputs["tokens"]]
@@ -470,8 +479,8 @@ class ServedModelMatchesFloat64:
         return proven_run(lambda: served(solution, inputs, inputs["table"]), CPP_KERNELS)
 
     def verify(inputs, values):
+        judge_calls(values, CPP_KERNELS)
         judge_served(inputs, values)
-        judge_proof(values, CPP_KERNELS)
 
 
 @case(task=2)
@@ -581,7 +590,7 @@ class DecodeMergesItsParts:
         judge(values, compare, tol=1e-4, dtype=mx.float32, suspects=paged_suspects(inputs))
 
 
-@case(task=3, params=[{"D": 16, "threads": 64}, {"D": 16, "threads": 256, "page_size": 5}])
+@case(task=3, params=[{"D": 72, "threads": 64}, {"D": 72, "threads": 256, "page_size": 5}])
 class DecodeReadsKeysOnce:
     """Each head reads the keys and values of its request once, and writes only the result."""
 
@@ -657,32 +666,34 @@ class PrefillReadsNoUnusedSlot:
         judged(inputs, values)
 
 
-@case(task=4, params=[{"rows": [128], "lengths": [128]}, {"rows": [64, 40], "lengths": [64, 300]}])
+@case(task=4)
 class PrefillSkipsWhatNobodySees:
     """Tiles above the diagonal are not read, the others once, and nothing but the result is written."""
 
-    def inputs(rng, **sizes):
-        return random_batch(rng, D=16, H=1, **sizes)
+    def inputs(rng):
+        whole = random_batch(rng, rows=[128], lengths=[128], D=16)
+        return {"whole": whole, "ends": random_batch(rng, rows=[32] * 4, lengths=[128] * 4, D=16)}
 
     def observe(solution, inputs):
-        return checked_run(lambda: metal(solution)(**options(inputs)))
+        return {name: checked_run(lambda x=x: metal(solution)(**options(x))) for name, x in inputs.items()}
 
     def verify(inputs, values):
-        bounds, lengths, D = np.array(inputs["bounds"]), np.array(inputs["lengths"]), 16
-        seen = full = 0
-        for rows, length in zip(np.diff(bounds).tolist(), lengths.tolist(), strict=True):
-            ends = [length - rows + min(first + 32, rows) for first in range(0, rows, 32)]
-            seen += sum(min(-(-end // 32) * 32, length) for end in ends)
-            full += length * len(ends)
-        # Each number of a tile needs its entry of the table, which is as long as the number.
-        formula, most = (4 * D * (int(bounds[-1]) + 4 * keys) for keys in (seen, full))
-        read = sum(launch["counters"]["device_read_bytes"] for launch in values["launches"])
-        if read > max((formula + most) / 2, 1.2 * formula if formula == most else 0):
+        read = {
+            name: sum(launch["counters"]["device_read_bytes"] for launch in run["launches"])
+            for name, run in values.items()
+        }
+        # Of four tiles of keys the first 32 queries of 128 see one, the next two, ...: 10 of 16.
+        if read["whole"] > 13 / 16 * read["ends"]:
             raise AssertionError(
-                f"{read:,} bytes were read, expected about {formula:,}; reading all tiles takes {most:,}. "
-                "Tiles of keys that no query of the threadgroup sees must be skipped, the others read once"
+                f"{read['whole']:,} bytes were read for 128 queries over 128 keys, {read['ends']:,} for four times the "
+                "last 32 queries of as many, which see everything. Tiles of keys that no query of the threadgroup sees "
+                "must be skipped: 10 tiles of 16 are left"
             )
-        judge_traffic(values, "paged_prefill", {"device_write_bytes": inputs["q"].nbytes}, slack=1.0)
+        # Each number of keys and values, and for each of them an entry of the table or two.
+        keys = 4 * 128 * inputs["ends"]["q"].shape[1]
+        judge_traffic(values["ends"], "paged_prefill", {"device_read_bytes": 4 * 16 * 4 * keys}, slack=1.8)
+        wrote = {"device_write_bytes": inputs["whole"]["q"].nbytes}
+        judge_traffic(values["whole"], "paged_prefill", wrote, slack=1.0)
 
 
 @case(task=4)
@@ -711,5 +722,5 @@ class MetalServedModelMatchesFloat64:
         return proven_run(lambda: served(solution, inputs, "metal-flash"), kernels)
 
     def verify(inputs, values):
+        judge_calls(values, ["paged_decode", "paged_prefill"])
         judge_served(inputs, values)
-        judge_proof(values, ["paged_decode", "paged_prefill"])

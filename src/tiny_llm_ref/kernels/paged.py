@@ -15,6 +15,7 @@ from .flash import scale_of
 _ext = extension(__package__)
 
 
+# ANCHOR: places
 class Places(NamedTuple):
     """Whose rows stand where: n requests in a batch of T rows. All int32.
 
@@ -26,6 +27,7 @@ class Places(NamedTuple):
     table: mx.array
     bounds: mx.array
     lengths: mx.array
+    # ANCHOR_END: places
 
 
 def paged_attention(
