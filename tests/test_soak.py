@@ -50,7 +50,8 @@ def test_the_command_tells_what_it_ran():
 LEAK = (
     "serving/scheduler.py",
     "        if request.in_flight == 0 and request.row is not None:",
-    '        if request.in_flight == 0 and request.row is not None and request.finish_reason != "abort":',
+    "        if request.in_flight == 0 and request.row is not None"
+    ' and (request.finish_reason != "abort" or request.uid % 8):',
 )
 
 
@@ -59,7 +60,7 @@ def test_a_leak_is_found_and_replayed_by_its_seed(broken):
     done = course("soak", "schedules", "--count", "200", "--solution", "tiny_llm", path=path)
     said = done.stderr.decode()
     assert done.returncode == 1, said
-    assert "leak" in said
+    assert "leak" in said or "never ended" in said  # for want of the pages that leaked
     seed = said.rpartition("--seed ")[2].strip()
     again = course("soak", "schedules", "--solution", "tiny_llm", "--seed", seed, path=path)
     assert again.returncode == 1
