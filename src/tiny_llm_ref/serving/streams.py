@@ -140,7 +140,7 @@ class Device:
         if duration < 0:
             raise ValueError(f"op {name!r} takes {duration} ns: expected at least 0")
         for other in self.ordered_with(stream):
-            self.wait(stream, self._marker(other))
+            self.wait(stream, self.marker(other))
         self.advance(self.now + self.launch_cost, f"launch {name}")
         start = max(self.now, stream.free, self.engines.get(engine, 0) if engine else 0)
         op = Op(name, stream.name, start, start + duration)
@@ -190,7 +190,7 @@ class Device:
 
     def synchronize_stream(self, stream: Stream) -> None:
         """Let the CPU wait for all that the stream was given."""
-        self.synchronize(self._marker(stream))
+        self.synchronize(self.marker(stream))
 
     def synchronize_device(self) -> None:
         """Let the CPU wait for all streams."""
@@ -211,7 +211,8 @@ class Device:
             raise NotReadyError(f"{start.name} or {end.name} has not been reached: synchronize first")
         return (end.time - start.time) / 1e6
 
-    def _marker(self, stream: Stream) -> Event:
+    def marker(self, stream: Stream) -> Event:
+        """An event for all that the stream was given so far."""
         event = self.event(stream.name)
         self.record(event, stream)
         return event

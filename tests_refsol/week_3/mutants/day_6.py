@@ -150,7 +150,7 @@ _STREAMS = [
     ),
     streams(
         "default-stream-is-free",
-        "        for other in self.ordered_with(stream):\n            self.wait(stream, self._marker(other))\n",
+        "        for other in self.ordered_with(stream):\n            self.wait(stream, self.marker(other))\n",
         "",
         "the default stream is not ordered with blocking streams",
         "SharedUnits",
