@@ -144,14 +144,47 @@ def test_a_broken_checkpoint_is_told_in_one_line(model, tmp_path):
     assert_one_line(course("serve", "--port", "0", *SIZES, "--model", str(broken)), str(weights.name))
 
 
-def test_a_learners_unfinished_part_is_named(tmp_path, model):
-    """A stub in the scheduler comes up with the first request at the latest, and the server says which task it is."""
-    shutil.copytree(SRC / "tiny_llm_ref", tmp_path / "tiny_llm", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    file = tmp_path / "tiny_llm" / "serving" / "assemble.py"
-    text = file.read_text()
-    old = '    """An engine for a model whose table is `batched`. Must run in the thread that will step it."""\n'
-    assert text.count(old) == 1
-    stub = "Week 3 Day 1 Task 2: assemble - see book/src/week3-01-x.md#task-2"
-    file.write_text(text.replace(old, f'{old}    raise NotImplementedError("{stub}")\n'))
-    options = ("--port", "0", "--solution", "tiny_llm", *SIZES, "--attention", "gather", "--model", str(model))
-    assert_one_line(course("serve", *options, path=tmp_path), stub, "is still to be written")
+STUB = "Week 3 Day 1 Task 2: this - see book/src/week3-01-x.md#task-2"
+LEARNER = ("--solution", "tiny_llm", *SIZES, "--attention", "gather")
+
+
+@pytest.fixture
+def learner(tmp_path):
+    """A function that makes a `tiny_llm` with a stub instead of the lines `old`, and returns where to find it."""
+
+    def make(file: str, old: str) -> Path:
+        unwanted = shutil.ignore_patterns("__pycache__", "*.so", ".built*")
+        shutil.copytree(SRC / "tiny_llm_ref", tmp_path / "tiny_llm", ignore=unwanted)
+        path = tmp_path / "tiny_llm" / file
+        text = path.read_text()
+        assert text.count(old) == 1
+        indent = old[: len(old) - len(old.lstrip())]
+        path.write_text(text.replace(old, f'{indent}raise NotImplementedError("{STUB}")\n'))
+        return tmp_path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("assemble.py", "    caches = make_caches(model, memory, options)\n"),  # in the engine's thread
+        ("async_engine.py", "            self.run()\n"),  # instead of the thread
+    ],
+)
+def test_a_learners_unfinished_part_is_named(learner, model, file, line):
+    path = learner(f"serving/{file}", line)
+    assert_one_line(course("serve", "--port", "0", "--model", str(model), *LEARNER, path=path), STUB, "to be written")
+
+
+def test_a_learners_part_that_is_missing_later_is_named(learner, model):
+    """The server says so to the client and on the terminal, and lives."""
+    path = learner("serving/scheduler.py", "        outputs = []\n        results = iter(results)\n")
+    with serving(*LEARNER, model=model, path=path) as server:
+        status, reply = server.ask("/v1/completions", {"model": str(model), "prompt": "x"})
+        assert (status, STUB in reply["error"]["message"]) == (503, True)
+        assert server.ask("/health")[0] == 503
+        status, said = server.end()
+    assert status == 1
+    assert f"{STUB} is still to be written" in said
+    assert "Traceback" not in said

@@ -105,17 +105,19 @@ class Served:
     def start(self, limit: int) -> tuple[object, "Startup"]:
         """An `AsyncEngine` that is not started yet, and what stopped it from starting, later."""
         startup = Startup(self)
-        return self.module("serving.async_engine").AsyncEngine(startup.build, limit), startup
+        startup.engine = self.module("serving.async_engine").AsyncEngine(startup.build, limit)
+        return startup.engine, startup
 
     def _compiles(self) -> bool:
         return self.options["memory"] != "rows" and self.options["attention"] == "kernel"
 
 
 class Startup:
-    """Builds the engine, and keeps the error that stopped it."""
+    """Builds the engine, and keeps the error that stopped it. engine: the `AsyncEngine` that it is for."""
 
     def __init__(self, served: Served):
         self.served = served
+        self.engine: object = None
         self.error: Exception | None = None
 
     def build(self) -> object:
@@ -128,6 +130,6 @@ class Startup:
 
     def check(self) -> None:
         """Raise what stopped the engine from starting, as a CourseError where it is one for the user or learner."""
-        if self.error is not None:
+        if error := self.error or self.engine.error:
             with explained(self.served.variant.solution):
-                raise self.error
+                raise error

@@ -50,7 +50,9 @@ def _serve(args: argparse.Namespace) -> int:
     from course.web_routes import web_routes
 
     faulthandler.enable()  # a kernel in C++ that crashes would else end the program without a word
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each write to a client that has just left
     folder = locate(args.model)
     with bound(args.host, args.port) as listener, _recording(args.trace) as trace:
@@ -74,6 +76,16 @@ def _serve(args: argparse.Namespace) -> int:
                 startup.check()
                 raise
     return 1 if engine.error else 0
+
+
+class _Formatter(logging.Formatter):
+    """Says of a learner's stub what it is; the way there tells nothing."""
+
+    def formatException(self, info: tuple) -> str:
+        from course.stub import stub_of
+
+        stub = stub_of(info[1])
+        return f"  {stub.text} is still to be written" if stub else super().formatException(info)
 
 
 def announcing(kind: type, about: str) -> type:
