@@ -871,7 +871,7 @@ class OnlyWhatWasComputedAndIsKnown:
             if inputs["state"] == "results dropped"
             else -1,
             "all known ids were counted, also those that no step has computed": {
-                "half a prompt": 9,
+                "half a prompt": 8,
                 "as it ends": 11,
             }.get(inputs["state"], -1),
             "nothing was handed over": 0,
