@@ -1,6 +1,7 @@
 """`pdm run soak`: random tests of the serving engine that run as long as you like."""
 
 import argparse
+import signal
 import sys
 
 from course.errors import CourseError
@@ -68,6 +69,7 @@ def _serve(args: argparse.Namespace) -> int:
 
     from course.soak.server import ended, server, soak
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the server ends, too
     options = args.options or ("--rows", "12", "--pages", "160", "--max-len", "512")
     with server(args.model, options) as (process, url, log):
         try:

@@ -35,7 +35,10 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Schedule:
-    """One random case. pages: fewer than all rows could use, except for "fcfs", which trusts that there are enough."""
+    """One random case. pages: fewer than all rows could use, except for "fcfs", which trusts that there are enough.
+
+    padded: whether decode batches are padded; only a memory with a page table has a row for that.
+    """
 
     seed: int
     scheduler: str
@@ -45,6 +48,7 @@ class Schedule:
     pages: int
     budget: int
     overlap_prefills: bool
+    padded: bool
     script: dict[str, object]
 
     @classmethod
@@ -66,12 +70,13 @@ class Schedule:
             steps=rng.choice((1, 30)),
         )
         budget = rng.choice((1, 5, 16, 64))
-        return cls(seed, scheduler, memory, loop, page_size, pages, budget, rng.random() < 0.5, script)
+        ahead, padded = rng.random() < 0.5, memory != "rows" and rng.random() < 0.3
+        return cls(seed, scheduler, memory, loop, page_size, pages, budget, ahead, padded, script)
 
     def __str__(self) -> str:
         return (
             f"seed {self.seed}: {self.scheduler} scheduler, {self.memory} memory, {self.loop} loop, "
-            f"{self.pages} pages of {self.page_size}, budget {self.budget}"
+            f"{self.pages} pages of {self.page_size}, budget {self.budget}{', padded' if self.padded else ''}"
         )
 
     def run(self, solution: Solution) -> int:
@@ -84,10 +89,15 @@ class Schedule:
         return sum(token is not None for _, _, token, _ in trace["outputs"])
 
     def _engine(self, solution: Solution) -> Callable[[object, object], object]:
-        kind = _part(solution, LOOPS[self.loop])
-        if self.loop == "normal":
-            return kind
-        return lambda scheduler, runner: kind(scheduler, runner, self.overlap_prefills)
+        options = (self.overlap_prefills,) if self.loop == "overlap" else ()
+
+        def build(scheduler: object, runner: object) -> object:
+            if self.padded:
+                padding = solution.module("serving.padding")
+                runner = padding.PaddedRunner(runner, scheduler.memory.table, padding.LADDER)
+            return _part(solution, LOOPS[self.loop])(scheduler, runner, *options)
+
+        return build
 
 
 class ScheduleError(Exception):
