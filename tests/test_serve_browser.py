@@ -82,9 +82,10 @@ def test_it_chats_and_remembers(page):
     assert "first token after" in page.run("return document.querySelector('.chat .message .quiet').textContent")
 
 
-def test_several_chats_run_at_once_and_are_seen(page):
+def test_many_chats_run_at_once_and_are_seen(page):
+    """More than the connections that a browser opens: some wait, and the view of the engine does not."""
     page.run(
-        "for (let i = 0; i < 4; i += 1) document.getElementById('new').click();"
+        "for (let i = 0; i < 7; i += 1) document.getElementById('new').click();"
         "document.getElementById('max_tokens').value = 200; document.getElementById('temperature').value = 1;"
         "document.getElementById('question').value = 'Tell me a long story.';"
         "document.querySelector('#everyone').requestSubmit();"
@@ -96,10 +97,12 @@ def test_several_chats_run_at_once_and_are_seen(page):
     )
     until(page, "return !/ 0 belong to requests/.test(document.getElementById('map-text').textContent)")
     until(page, "return document.querySelectorAll('#tree li').length > 0")
-    for number in range(6):
+    for number in range(9):
         until(page, quiet(number))
     until(page, "return document.querySelector('#requests tbody').textContent", "nobody asks for anything")
-    assert all(texts(page, number, "assistant")[0] for number in range(6))
+    answers = [texts(page, number, "assistant")[0] for number in range(9)]
+    assert all(answers)
+    assert not any("waits until" in answer for answer in answers)
 
 
 def test_stop_ends_the_answer_and_frees_the_engine(page):

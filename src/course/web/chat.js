@@ -32,6 +32,32 @@ async function problem(response) {
   }
 }
 
+// A browser opens six connections to one server. One must stay for the view of the engine, so other chats wait.
+const waiting = [];
+let free = 5;
+
+async function connection(signal) {
+  if (free > 0) {
+    free -= 1;
+    return;
+  }
+  await new Promise((resolve, reject) => {
+    waiting.push(resolve);
+    signal.addEventListener("abort", () => {
+      const place = waiting.indexOf(resolve);
+      if (place < 0) return;
+      waiting.splice(place, 1);
+      reject(signal.reason);
+    });
+  });
+}
+
+function release() {
+  const next = waiting.shift();
+  if (next) next();
+  else free += 1;
+}
+
 export class Chat {
   // number: of its title. settings: function that gives those of now. closed: called when it has gone.
   constructor(number, settings, closed) {
@@ -99,9 +125,11 @@ export class Chat {
     this.messages.push({ role: "user", content: text });
     this.show("user", text);
     const reply = { role: "assistant", content: "" };
-    const place = this.show("assistant");
+    const place = this.show("assistant", free > 0 ? "" : "waits until another chat has its answer");
     try {
-      await this.stream(reply, place);
+      await connection(this.answer.signal);
+      place.textContent = "";
+      await this.stream(reply, place).finally(release);
     } catch (error) {
       if (error.name === "AbortError") this.note(place, "stopped");
       else this.show("error", error.message);
