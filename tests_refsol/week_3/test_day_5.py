@@ -4,8 +4,12 @@ engine."""
 from collections.abc import Hashable, Sequence
 from itertools import pairwise, zip_longest
 
+import mlx.core as mx
+import numpy as np
+
 from course.case import case, error_of
-from course.compare import refused, same
+from course.compare import close, refused, same
+from course.model_case import SMALL, config_of, model_inputs, model_of, oracle
 from course.page_books import fail_unless, for_all
 from course.prefix_case import AnyScheduler, judge_answers, owners
 from course.radix_case import judge_match, judge_tree, path_of, run_tree, snapshot
@@ -181,8 +185,6 @@ class TheTreeKeepsCopies:
         return {"pages": [int(n) for n in rng.permutation(50)[:5]], "table": kind != "lists"}
 
     def observe(solution, inputs):
-        import numpy as np
-
         tree = solution.module("cache.radix").RadixTree()
         keys = list("abcde")
         pages = np.array(inputs["pages"]) if inputs["table"] else list(inputs["pages"])
@@ -982,3 +984,50 @@ def _shifted(starts: list[tuple[int, int]], uid: int) -> tuple[list[int], list[i
     """The starts of a request's steps, and those of the steps after them."""
     mine = [start for other, start in starts if other == uid]
     return mine[:-1], mine[1:]
+
+
+@case(task=4, params=[{"page_size": 1}, {"page_size": 4}], timeout=15.0)
+class CachedModelEqualsTheWholePrefix:
+    """A Qwen3 that reads pages of others gives each token the probability of a model that runs the whole prefix."""
+
+    def inputs(rng, page_size):
+        inputs = model_inputs(rng, SMALL)
+        stem, *tails = (rng.integers(SMALL["vocab"], size=n).tolist() for n in (9, 3, 2, 5))
+        prompts = [stem, stem + tails[0], stem + tails[0], stem[:6] + tails[1], stem + tails[0] + tails[2]]
+        return inputs | {"prompts": prompts, "page_size": page_size}
+
+    def observe(solution, inputs):
+        answers, starts = serve_model(solution, inputs)
+        return {"answers": answers, "starts": starts}
+
+    def verify(inputs, got):
+        s = inputs["page_size"]
+        same(got["starts"][2], 11 // s * s, "tokens that the second of two equal prompts of 12 found")
+        whole = oracle(inputs)
+        for uid, (prompt, (tokens, logprobs)) in enumerate(zip(inputs["prompts"], got["answers"], strict=True)):
+            logits = whole.logits(np.array([prompt + tokens]))[0, len(prompt) - 1 : -1]
+            scores = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+            want = scores[np.arange(len(tokens)), tokens]
+            what = f"log-probabilities of the tokens of request {uid}, which found {got['starts'][uid]} tokens"
+            close(np.array(logprobs), want, tol=1e-4, what=what)
+
+
+def serve_model(solution: object, inputs: dict[str, object]) -> tuple[list[tuple[list[int], list[float]]], list[int]]:
+    """Serve prompts one after another with a model over pages. Returns tokens and log-probabilities, and hits."""
+    model = model_of(solution, inputs, solution.module("serving.ragged").batched(solution.module("model.qwen3").Ops()))
+    s, answers, starts = inputs["page_size"], [], []
+    memory = solution.module("serving.prefix_memory").PrefixMemory(2, 32, s, 64 // s)
+    pool = solution.module("cache.pool").PagePool(config_of(solution, inputs["sizes"]), 64 // s, s, mx.float32)
+    caches = solution.module("serving.paged_rows").PagedRows(pool, memory.table)
+    sampler = solution.module("serving.batch_sampler").BatchSampler()
+    runner = solution.module("serving.model_runner").ModelRunner(model, caches, sampler)
+    scheduler = solution.module("serving.chunked").ChunkedScheduler(memory, 5)
+    for uid, prompt in enumerate(inputs["prompts"]):
+        scheduler.add(solution.module("serving.request").Request(uid, list(prompt), 5, logprobs=1))
+        batches, outputs = [], []
+        while scheduler.requests:
+            batches.append(scheduler.next_batch())
+            outputs += scheduler.commit(batches[-1], runner.launch(batches[-1]).results())
+        starts.append(batches[0].steps[0].start)
+        answers.append(([int(o.sampled.token) for o in outputs], [float(o.sampled.logprob) for o in outputs]))
+    return answers, starts
