@@ -119,6 +119,7 @@ def test_a_second_signal_ends_it_now(model):
         (("--host", "no.such.host.invalid"), ("cannot listen at",)),
         (("--pages", "0"), ("'0'", "at least 1")),
         (("--pages", "1000000000"), ("--pages 1000000000 takes", "free")),
+        (("--scheduler", "fcfs", "--rows", "4", "--pages", "511"), ("--scheduler fcfs", "need 512 pages, not 511")),
         (("--max-len", "5000"), ("--max-len 5000 exceeds the 2048 positions",)),
         (("--max-len", "1"), ("--max-len 1 leaves no room",)),
         (("--scheduler", "none"), ("invalid choice: 'none'",)),

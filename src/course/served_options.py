@@ -55,8 +55,19 @@ def page_bytes(config: Config, page_size: int, dtype: str) -> int:
 def pages_of(args: argparse.Namespace, config: Config, form: Format, max_len: int, left: float) -> int:
     """Pages of the pool: as asked, else enough for all rows at full length, but not more than its share of memory.
 
-    left: bytes that the weights leave. Raises CourseError for more pages than fit.
+    left: bytes that the weights leave. Raises CourseError for more pages than fit, or fewer than the scheduler needs.
     """
+    pages = _pages_that_fit(args, config, form, max_len, left)
+    full = args.rows * -(-max_len // args.page_size)
+    if args.scheduler == "fcfs" and pages < full:
+        raise CourseError(
+            f"--scheduler fcfs never asks for pages before it admits: {args.rows} rows of {max_len} tokens need {full} "
+            f"pages, not {pages}: choose another scheduler, or fewer --rows, or a smaller --max-len"
+        )
+    return pages
+
+
+def _pages_that_fit(args: argparse.Namespace, config: Config, form: Format, max_len: int, left: float) -> int:
     page = page_bytes(config, args.page_size, form.dtype)
     fit = int(left * POOL_SHARE / page) - 1  # one page more belongs to the padding
     if args.pages is not None:

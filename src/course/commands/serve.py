@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limits.add_argument("--body-seconds", type=some, default=10.0, metavar="S", help="for a body to arrive (10)")
     limits.add_argument("--seconds", type=some, default=600.0, metavar="S", help="for one answer (600)")
     limits.add_argument("--drain-seconds", type=some, default=30.0, metavar="S", help="to end after a signal (30)")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="record the engine for ui.perfetto.dev")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="record the engine for ui.perfetto.dev, as long as it runs"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
