@@ -43,7 +43,7 @@ def explained(got: object, want: object, what: str, mistakes: dict[str, object])
 
 # Task 1: what a request knows
 
-LENGTHS = ("cached_len", "device_len", "extend_len", "remain_len", "in_flight")
+LENGTHS = ("cached_len", "device_len", "extend_len", "remain_len", "in_flight", "prompt_len")
 WHY = {
     ("launch", "cached_len"): "a launch moves cached_len, by the tokens that it runs",
     (
@@ -61,6 +61,7 @@ WHY = {
     ("reset", "device_len"): "what the device must compute again is all ids, the results that were read included",
     ("reset", "ids"): "a reset forgets no token: the ids are the prompt to compute again",
     ("reset", "row"): "the row was given back",
+    ("reset", "prompt_len"): "the prompt stays what the client sent, and its answer is counted from there",
 }
 
 
@@ -112,6 +113,7 @@ def walk_of(rng: np.random.Generator, prompt: int, max_tokens: int) -> list:
         {"prompt": 1, "max_tokens": 1, "actions": [1, "read"]},
         {"prompt": 5, "max_tokens": 3, "actions": [5, "read", 1, "read", 1, "read"]},
         {"prompt": 7, "max_tokens": 2, "actions": [3, 3, 1, "read", 1, "read"]},  # in chunks
+        {"prompt": 6, "max_tokens": 1, "actions": [2, 4, "read"]},
         {"prompt": 4, "max_tokens": 4, "actions": [4, 1, "read", 1, "read", 1, "read", "read"]},  # one step ahead
         {"prompt": 9, "max_tokens": 5},
         {"prompt": 30, "max_tokens": 12},
@@ -327,6 +329,7 @@ class ResetBeginsAgainWithAllIds:
     def verify(inputs, got):
         known, n = inputs["ids"] + inputs["tokens"][: inputs["reads"]], 4 + inputs["reads"]
         want = {"cached_len": 0, "device_len": n, "ids": known, "row": None, "extend_len": n, "remain_len": 9 - n}
+        want["prompt_len"] = 4
         lengths_are(got["reset"], want, "reset", f"after a reset with {inputs['reads']} results read")
         again = got["again"]
         if again["type"] is not None:
@@ -537,17 +540,18 @@ class EveryStepHasItsMemory:
             "at": [0, 0, 1, 4, 4, 9, 12],
             "rows": 3,
         },
+        {"prompts": [2, 1, 3], "max_tokens": [6, 4, 5], "at": [0, 0, 0], "rows": 3, "budget": 2},
     ],
 )
 class RequestsJoinAndLeaveBetweenSteps:
     """A request joins as soon as a row is free, all that run get a token in each decode step, and nobody starves."""
 
-    def inputs(rng, prompts, max_tokens, at, rows):
-        return {"adds": adds_of(rng, prompts, max_tokens, at), "rows": rows}
+    def inputs(rng, prompts, max_tokens, at, rows, budget=12):
+        return {"adds": adds_of(rng, prompts, max_tokens, at), "rows": rows, "budget": budget}
 
     def observe(solution, inputs):
         memory, _ = noted(solution, inputs["rows"], 32)
-        scheduler = scheduler_of(solution, memory, token_budget=12)
+        scheduler = scheduler_of(solution, memory, token_budget=inputs["budget"])
         batches = []
         for step in range(60):
             for add in inputs["adds"]:
@@ -560,8 +564,9 @@ class RequestsJoinAndLeaveBetweenSteps:
         return batches
 
     def verify(inputs, got):
-        args = inputs["adds"], inputs["rows"], 12
+        args = inputs["adds"], inputs["rows"], inputs["budget"]
         mistakes = {
+            "token_budget is for prompts: all that run get their token": timeline(*args, "cut"),
             "static batching: nobody joins before all that run have ended": timeline(*args, "static"),
             "those that run starve while others wait": timeline(*args, "starve"),
         }
@@ -760,7 +765,7 @@ class MemoryWaitsForTheLastStep:
     def observe(solution, inputs):
         memory, log = noted(solution, 2, 32)
         scheduler = scheduler_of(solution, memory, [inputs["A"], inputs["B"]])
-        uid, ids = inputs["A"]["uid"], scheduler.requests[inputs["A"]["uid"]].ids
+        uid, request = inputs["A"]["uid"], scheduler.requests[inputs["A"]["uid"]]
         batches, seen = deque([scheduler.next_batch(), scheduler.next_batch()]), []
         for event, token, *_ in EVENTS[inputs["how"]]:
             if event == "abort":
@@ -772,7 +777,7 @@ class MemoryWaitsForTheLastStep:
                 "outputs": outputs,
                 "closed": [entry[2] for entry in log if entry[:2] == ["close", uid]],
                 "known": [uid in scheduler.requests, uid in scheduler.running],
-                "ids": len(ids) - len(inputs["A"]["ids"]),
+                "ids": len(request.ids) - len(inputs["A"]["ids"]),
             })  # fmt: skip
         return seen
 
@@ -996,24 +1001,41 @@ SHAPES_OF_BATCHES = [
 ]
 
 
-@case(task=4, params=[{"shape": shape} for shape in SHAPES_OF_BATCHES])
+@case(
+    task=4,
+    params=[{"shape": shape} for shape in SHAPES_OF_BATCHES]
+    + [{"shape": [(3, 4, True), (0, 4, True), (5, 6, True), (2, 3, True)], "unread": [0, 2]}],  # one step ahead
+)
 class RowsOfABatch:
     """Tokens of all steps follow one another, each at the position that it has in its own request."""
 
-    def inputs(rng, shape):
-        return {"steps": steps_of(rng, shape)}
+    def inputs(rng, shape, unread=()):
+        steps = steps_of(rng, shape)
+        for i in unread:
+            del steps[i]["ids"][-1]
+        return {"steps": steps}
 
     def observe(solution, inputs):
-        rows = solution.module("serving.ragged").ragged(batch_by_hand(solution, inputs["steps"]))
+        rows = error_of(lambda: solution.module("serving.ragged").ragged(batch_by_hand(solution, inputs["steps"])))
+        if rows["type"] is not None:
+            return rows
         return {
-            "device": any(isinstance(part, mx.array) for part in rows),
-            "rows": [[int(x) for x in part] for part in rows],
+            "type": None,
+            "device": any(isinstance(part, mx.array) for part in rows["value"]),
+            "rows": [[int(x) for x in part] for part in rows["value"]],
         }
 
     def verify(inputs, got):
         steps = inputs["steps"]
+        if got["type"] is not None:
+            known = [len(step["ids"]) for step in steps]
+            raise AssertionError(
+                f"{got['type']}: {got['message']}, for steps {[(s['start'], s['end']) for s in steps]} of requests "
+                f"with {known} ids: a token that nobody has read yet is missing in `tokens`, and its row is counted"
+            )
         sizes = [step["end"] - step["start"] for step in steps]
         ends = np.cumsum(sizes).tolist()
+        known = np.cumsum([len(step["ids"][step["start"] : step["end"]]) for step in steps]).tolist()
         want = {
             "tokens": [t for step in steps for t in step["ids"][step["start"] : step["end"]]],
             "positions": [p for step in steps for p in range(step["start"], step["end"])],
@@ -1025,7 +1047,10 @@ class RowsOfABatch:
             "tokens": {
                 "the first tokens of a request were taken, not those from `start` on": [
                     t for step, n in zip(steps, sizes, strict=True) for t in step["ids"][:n]
-                ]
+                ],
+                "a token that nobody has read yet is missing, not 0: the device knows it": [
+                    t for step in steps for t in (step["ids"] + [0])[step["start"] : step["end"]]
+                ],
             },
             "positions": {
                 "a position counts rows of the batch, not tokens of its request": list(range(sum(sizes))),
@@ -1034,8 +1059,15 @@ class RowsOfABatch:
                     s["start"] for s, n in zip(steps, sizes, strict=True) for _ in range(n)
                 ],
             },
-            "bounds": {"the first bound is 0": ends, "bounds are sums, not sizes": [0, *sizes]},
-            "lengths": {"the new tokens were counted, not all keys up to the last row": sizes},
+            "bounds": {
+                "the first bound is 0": ends,
+                "bounds are sums, not sizes": [0, *sizes],
+                "known tokens were counted: a row whose token nobody has read yet counts too": [0, *known],
+            },
+            "lengths": {
+                "the new tokens were counted, not all keys up to the last row": sizes,
+                "known tokens were counted": [min(step["end"], len(step["ids"])) for step in steps],
+            },
             "last": {
                 "every request was scored, also one that does not sample": [end - 1 for end in ends],
                 "the first row of a request was scored": [
@@ -1044,6 +1076,9 @@ class RowsOfABatch:
                 "a bound is the row after the last": [e for s, e in zip(steps, ends, strict=True) if s["samples"]],
                 "the last row is counted in the batch, not in its request": [
                     n - 1 for s, n in zip(steps, sizes, strict=True) if s["samples"]
+                ],
+                "known tokens were counted: a row whose token nobody has read yet counts too": [
+                    n - 1 for s, n in zip(steps, known, strict=True) if s["samples"]
                 ],
             },
         }  # fmt: skip
@@ -1140,6 +1175,32 @@ class EachRowSeesItsOwnRequest:
         )
         ends = [old[0].shape[0] + b - a for old, (a, b) in zip(inputs["old"], bounds, strict=True)]
         same(got["held"], ends, "positions in each request's cache afterwards")
+
+
+@case(task=4)
+class AttendOnlyBuildsTheGraph:
+    """Attention of a batch is computed when its tokens are needed, not while the batch is being built."""
+
+    def inputs(rng):
+        return {"bounds": [0, 100, 101, 256], "shape": [256, 8, 1, 64]}
+
+    def observe(solution, inputs):
+        x = mx.ones(inputs["shape"])
+        mx.eval(x)
+        mx.synchronize()
+        before = mx.get_active_memory()
+        layer = solution.module("serving.ragged").RaggedLayer([0] * 256, inputs["bounds"], [None] * 3)
+        result = layer.attend(x + 1.0, x, x, lambda q, k, v, cache: q * 2.0)
+        called = mx.get_active_memory() - before
+        return {"called": called, "result": result}
+
+    def verify(inputs, got):
+        close(got["result"], np.full(inputs["shape"], 4.0), dtype=mx.float32, what="q of all requests, plus 1, times 2")
+        if got["called"] > got["result"].nbytes // 8:
+            raise AssertionError(
+                f"the call alone computed {got['called']:,} bytes: it must only add to the graph, or the engine waits "
+                "in each layer for all that was launched before"
+            )
 
 
 def ragged_logits(solution, inputs: dict) -> list[list]:

@@ -22,28 +22,44 @@ def noted(solution: Solution, rows: int, max_len: int, prefix: int = 0) -> tuple
     memory = solution.module("serving.memory")
     log: list[list] = []
 
-    class Noted(memory.RowMemory):
-        """Notes [what, uid, number]: tokens matched, the length, the ids, or the steps in flight."""
+    class Noted:
+        """Notes [what, uid, number]: tokens matched, the length, the ids, or the steps in flight. Has no more names
+        than a `Memory` has: what a RowMemory keeps for itself is no business of a scheduler."""
+
+        def __init__(self, inner):
+            self._inner = inner
+            self.page_size, self.max_len = inner.page_size, inner.max_len
+
+        @property
+        def free_rows(self):
+            return self._inner.free_rows
+
+        @property
+        def available(self):
+            return self._inner.available
 
         def match(self, request):
             return memory.Prefix(min(prefix, request.prompt_len - 1))
 
         def open(self, request, found):
             log.append(["open", request.uid, found.tokens])
-            super().open(request, found)
+            self._inner.open(request, found)
+
+        def held(self, request):
+            return self._inner.held(request)
 
         def grow(self, request, length):
             log.append(["grow", request.uid, length])
-            super().grow(request, length)
+            self._inner.grow(request, length)
 
         def share(self, request):
             log.append(["share", request.uid, len(request.ids)])
 
         def close(self, request):
             log.append(["close", request.uid, request.in_flight])
-            super().close(request)
+            self._inner.close(request)
 
-    return Noted(rows, max_len), log
+    return Noted(memory.RowMemory(rows, max_len)), log
 
 
 def scheduler_of(solution: Solution, memory: object, adds: Sequence[dict] = (), **options: int) -> object:

@@ -32,7 +32,8 @@ def prefills(adds: list[dict], rows: int, budget: int, mistake: str = "") -> lis
 def timeline(adds: list[dict], rows: int, budget: int, mistake: str = "", most: int = 60) -> list[list[list]]:
     """The batches of the normal loop, one per step up to `most`. An add's "at" is the step of its arrival.
 
-    mistake: "static" lets nobody join while others run, "starve" lets nobody decode while others wait.
+    mistake: "static" lets nobody join while others run, "starve" lets nobody decode while others wait, "cut" lets no
+    more decode than the budget of a prefill has tokens.
     """
     line, running, batches = deque(), {}, []
     for step in range(most):
@@ -47,8 +48,9 @@ def timeline(adds: list[dict], rows: int, budget: int, mistake: str = "", most: 
             running[add["uid"]] = [n, add["max_tokens"]]
             batch.append([add["uid"], 0, n, True])
         if not batch and not (mistake == "starve" and line):
-            batch = [[uid, n, n + 1, True] for uid, (n, _) in running.items()]
-            for own in running.values():
+            decodes = list(running.items())[: budget if mistake == "cut" else None]
+            batch = [[uid, n, n + 1, True] for uid, (n, _) in decodes]
+            for _, own in decodes:
                 own[0] += 1
         for uid, *_ in batch:
             running[uid][1] -= 1

@@ -169,6 +169,13 @@ _KNOWS = [
         "the row was given back",
         "ResetBeginsAgainWithAllIds",
     ),
+    knows(
+        "reset-moves-the-prompt",
+        RESET,
+        RESET + "\n        self.prompt_len = len(self.ids)",
+        "the prompt stays what the client sent",
+        "ResetBeginsAgainWithAllIds",
+    ),
     knows("reset-in-flight", BUSY, "        if False:\n", "was accepted", "ResetWaitsForSteps"),
     knows("reset-with-one-in-flight", BUSY, "        if self.in_flight > 1:\n", "was accepted", "ResetWaitsForSteps"),
 ]
@@ -309,6 +316,13 @@ _CHOOSES = [
         DECODE.replace("request.remain_len", "request.remain_len and not request.in_flight"),
         "it waits for the results",
         "NextBatchNeedsNoResult",
+    ),
+    chooses(
+        "decodes-within-the-budget",
+        DECODE,
+        DECODE.replace("self.running.values()", "list(self.running.values())[: self.token_budget]"),
+        "token_budget is for prompts",
+        "RequestsJoinAndLeaveBetweenSteps",
     ),
     chooses(
         "one-decodes",
@@ -502,6 +516,34 @@ LOOP = (
 )
 
 _RUNS = [
+    runs(
+        "unread-token-refused",
+        TOKENS,
+        "rows.tokens.extend(request.ids[i] for i in range(start, end))",
+        "a token that nobody has read yet is missing in `tokens`",
+        "RowsOfABatch",
+    ),
+    runs(
+        "unread-token-is-0",
+        TOKENS,
+        "rows.tokens.extend((request.ids + [0] * end)[start:end])",
+        "is missing, not 0",
+        "RowsOfABatch",
+    ),
+    runs(
+        "bounds-of-known-tokens",
+        BOUNDS,
+        "rows.bounds.append(len(rows.tokens))",
+        "known tokens were counted",
+        "RowsOfABatch",
+    ),
+    runs(
+        "waits-in-each-layer",
+        "return mx.concatenate(parts)",
+        "result = mx.concatenate(parts)\n        mx.eval(result)\n        return result",
+        "it must only add to the graph",
+        "AttendOnlyBuildsTheGraph",
+    ),
     runs(
         "tokens-from-the-front",
         TOKENS,
