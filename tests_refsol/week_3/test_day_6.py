@@ -11,7 +11,7 @@ from course.case import case, error_of
 from course.model_case import SMALL, model_inputs, model_of, oracle
 from course.serving_case import judge
 from course.serving_case.drive import drive
-from course.serving_case.overlap_case import Recorder, Simulated, lifetimes
+from course.serving_case.overlap_case import Questions, Recorder, Simulated, lifetimes
 from course.serving_case.stream_oracle import judge_hazards, judge_trace, log_of
 from course.serving_case.stream_pitfalls import PITFALLS
 from course.serving_case.stream_programs import (
@@ -792,54 +792,83 @@ class NoHazards:
         judge.verify(inputs["script"], got["trace"])
 
 
-def served(solution, model, loop: str, requests: list[tuple[int, list[int], int]]) -> dict[int, list[int]]:
-    """Run requests on a model, and collect their tokens."""
-    module = solution.module
-    scheduler = scheduler_of(solution, "chunked", "rows", rows=3, max_len=40)
-    parts = (
-        module("serving.model_runner").DenseRows(len(model.layers)),
-        module("serving.batch_sampler").BatchSampler(),
-    )
-    if loop == "normal":
-        runner = module("serving.model_runner").ModelRunner(model, *parts)
-    else:
-        runner = module("serving.pool_runner").PoolRunner(model, *parts, module("serving.token_pool").TokenPool(3, 40))
-    engine = loop_of(solution, loop)(scheduler, runner)
-    for uid, ids, max_tokens in requests:
-        engine.add(module("serving.request").Request(uid, list(ids), max_tokens))
-    tokens: dict[int, list[int]] = {}
-    for _ in range(200):
-        if engine.busy:
-            for output in engine.step():
-                if output.sampled is not None:
-                    tokens.setdefault(output.uid, []).append(output.sampled.token)
-    return tokens
+def caches_of(solution, model, scheduler, kind: str):
+    """Where the keys and values are: "dense" ones by row, or in the pages of a pool."""
+    if kind == "dense":
+        return solution.module("serving.model_runner").DenseRows(len(model.layers))
+    table = scheduler.memory.table
+    pool = solution.module("cache.pool").PagePool(model.config, scheduler.memory.pages, 4, mx.float32)
+    return solution.module("serving.paged_rows").PagedRows(pool, table)
 
 
-@case(task=3, params=[{"batches": 2}], timeout=15.0)
+class Served:
+    """An engine of the package under test on a model, whose launches are watched."""
+
+    def __init__(self, solution, model, loop: str, caches: str):
+        module = solution.module
+        self.scheduler = scheduler_of(
+            solution, "chunked", "rows" if caches == "dense" else "prefix", rows=3, max_len=40
+        )
+        parts = caches_of(solution, model, self.scheduler, caches), module("serving.batch_sampler").BatchSampler()
+        if loop == "normal":
+            self.runner = module("serving.model_runner").ModelRunner(model, *parts)
+        else:
+            pool = module("serving.token_pool").TokenPool(3, 40)
+            self.runner = module("serving.pool_runner").PoolRunner(model, *parts, pool)
+        self.engine = loop_of(solution, loop)(self.scheduler, self)
+        self.request = module("serving.request").Request
+        self.questions = Questions()
+        self.error: Exception | None = None
+
+    def launch(self, batch):
+        """Launch it, and note whether that waits for the device."""
+        try:
+            with self.questions:
+                return self.runner.launch(batch)
+        except Exception as error:
+            self.error = error
+            raise
+
+    def tokens(self, requests: list[tuple[int, list[int], int]]) -> dict[int, list[int]]:
+        """Run requests to their end."""
+        for uid, ids, max_tokens in requests:
+            self.engine.add(self.request(uid, list(ids), max_tokens))
+        tokens: dict[int, list[int]] = {}
+        for _ in range(200):
+            for output in self.engine.step() if self.engine.busy else []:
+                if output.sampled is None:
+                    raise self.error or RuntimeError(f"request {output.uid} ended with {output.finish_reason}")
+                tokens.setdefault(output.uid, []).append(output.sampled.token)
+        return tokens
+
+
+@case(task=3, params=[{"caches": "dense"}, {"caches": "paged"}], timeout=15.0)
 class OverlapOnTheModel:
     """On a Qwen3, the loop that takes tokens from the device's pool chooses what the normal loop chooses."""
 
-    def inputs(rng, batches):
-        lengths = rng.integers(1, 24, 3 * batches).tolist()
-        made = model_inputs(rng, SMALL)
-        vocab = SMALL["vocab"]
-        return made | {"requests": [(i, rng.integers(0, vocab, n).tolist(), 6) for i, n in enumerate(lengths)]}
+    def inputs(rng, caches):
+        requests = [(i, rng.integers(0, SMALL["vocab"], int(rng.integers(1, 24))).tolist(), 6) for i in range(6)]
+        return model_inputs(rng, SMALL) | {"requests": requests, "caches": caches}
 
     def observe(solution, inputs):
         batched = solution.module("serving.ragged").batched(solution.module("model.qwen3").Ops())
         model = model_of(solution, inputs, batched)
-        return [served(solution, model, loop, inputs["requests"]) for loop in ("normal", "overlap")]
+        both = {loop: Served(solution, model, loop, inputs["caches"]) for loop in ("normal", "overlap")}
+        tokens = [served.tokens(inputs["requests"]) for served in both.values()]
+        return {"tokens": tokens, "asked": both["overlap"].questions.asked}
 
     def verify(inputs, got):
         model = oracle(inputs)
         for uid, ids, count in inputs["requests"]:
-            normal, overlap = (list(tokens[uid]) for tokens in got)
+            normal, overlap = (list(tokens[uid]) for tokens in got["tokens"])
             unequal(len(overlap), count, f"request {uid} got {len(overlap)} tokens of {count}")
             same = next((i for i in range(count) if normal[i] != overlap[i]), count)
             logits = np.sort(model.logits(np.array([[*ids, *normal[:same]]]))[0, -1])
             if same < count and logits[-1] - logits[-2] > 1e-3:  # else both are right
                 raise AssertionError(f"request {uid} got {overlap} in the overlap loop, {normal} in the normal one")
+        if got["asked"]:
+            asked = ", ".join(sorted(set(got["asked"])))
+            raise AssertionError(f"a launch called {asked}: it waits for the device, and nothing overlaps any more")
 
 
 # Task 4: abort anywhere

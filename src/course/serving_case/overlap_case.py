@@ -3,7 +3,9 @@
 Knows batches by their steps; nothing of the package under test but its public names.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+
+import mlx.core as mx
 
 from course.solution import Solution
 
@@ -90,3 +92,36 @@ def lifetimes(trace: dict[str, object]) -> dict[int, int]:
         for uid, _, _, samples in batch:
             counts[uid] = counts.get(uid, 0) + samples
     return counts
+
+
+class Questions:
+    """A context in which it is noted when somebody asks an `mx.array` for numbers, or evaluates one: both wait.
+
+    asked: what was called, in words.
+    """
+
+    METHODS = ("item", "tolist", "__int__", "__float__", "__bool__", "__index__", "__array__")
+    FUNCTIONS = ("eval", "synchronize")
+
+    def __init__(self):
+        self.asked: list[str] = []
+        self._patched: list[tuple[object, str, object]] = []
+
+    def __enter__(self) -> "Questions":
+        for owner, names, words in ((mx.array, self.METHODS, "mx.array"), (mx, self.FUNCTIONS, "mx")):
+            for name in names:
+                original = getattr(owner, name)
+                self._patched.append((owner, name, original))
+                setattr(owner, name, self._noting(original, f"{words}.{name}"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._patched:
+            setattr(*self._patched.pop())
+
+    def _noting(self, original: Callable, words: str) -> Callable:
+        def noted(*args: object, **options: object) -> object:
+            self.asked.append(words)
+            return original(*args, **options)
+
+        return noted

@@ -363,6 +363,22 @@ _OVERLAP = [
         RUNNER,
     ),
     overlap(
+        "evaluates-in-the-launch",
+        "            mx.async_eval(self.pool.tokens)\n",
+        "            mx.eval(self.pool.tokens)\n",
+        "a launch called mx.eval",
+        "OverlapOnTheModel",
+        RUNNER,
+    ),
+    overlap(
+        "reads-a-number-in-the-launch",
+        "        self.pool.load(batch.steps)\n",
+        "        assert 0 <= int(self.pool.tokens.max())\n        self.pool.load(batch.steps)\n",
+        "a launch called mx.array.__int__",
+        "OverlapOnTheModel",
+        RUNNER,
+    ),
+    overlap(
         "reads-before-it-launches",
         READ_FIRST,
         READ_FIRST.replace(" and self.reads_first(self.flight.batch)", ""),
