@@ -22,7 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     some = number(float, "above 0", lambda x: x > 0, 30)
     count = number(int, "of at least 1", lambda x: x >= 1, 256)
     port = number(int, "from 0 to 65535", lambda x: 0 <= x <= 65535, 8000)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine)")
+    where = "address to listen at (default 127.0.0.1: this machine only); the page shows pieces of everybody's prompts"
+    parser.add_argument("--host", default="127.0.0.1", help=where)
     parser.add_argument("--port", type=port, default=8000, help="0: any free one (default 8000)")
     add_options(parser)
     limits = parser.add_argument_group("limits")
