@@ -16,9 +16,9 @@ CELL = 0.3
 
 def draw(theme: Theme) -> Figure:
     """The figure."""
-    figure, axes = canvas(6.6, 3.0)
-    axes.text(1.75, 2.8, "keys of its own request, position 0 first", va="center", color=theme.muted, fontsize=9)
-    y = 2.55
+    figure, axes = canvas(6.6, 2.8)
+    axes.text(1.75, 2.62, "keys of its own request, position 0 first", va="center", color=theme.muted, fontsize=9)
+    y = 2.4
     query = 0
     for index, (name, rows, keys) in enumerate(REQUESTS):
         color = theme.series[index]
@@ -34,7 +34,7 @@ def draw(theme: Theme) -> Figure:
                 cell.set(facecolor=color if seen else "none", edgecolor=color if seen else theme.muted, alpha=0.85)
                 axes.add_patch(cell)
             query += 1
-        text = {"A": "one piece: visible 6, keys 0 .. 7", "B": "two pieces: keys 0 .. 4 and 5 .. 8", "C": "one piece"}
+        text = {"A": "one piece: keys 0 .. 7", "B": "two: keys 0 .. 4, 5 .. 8", "C": "one piece"}
         axes.text(4.62, y - rows * CELL / 2, text[name], va="center", fontsize=9)
         if name == "B":
             x = 1.75 + 5 * CELL - CELL * 0.04
