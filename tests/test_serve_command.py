@@ -57,6 +57,16 @@ def test_the_state_shows_pages_and_prefixes(server):
     assert any(text.startswith("<|im_start|>user") for text in texts)
 
 
+def test_prefix_hits_are_counted(server):
+    body = {"model": "tiny", "prompt": list(range(100, 140)), "max_tokens": 2}
+    before = server.ask("/state")[1]["stats"]
+    server.ask("/v1/completions", body)
+    server.ask("/v1/completions", body)
+    after = server.ask("/state")[1]["stats"]
+    assert after["asked_tokens"] - before["asked_tokens"] == 80
+    assert after["hit_tokens"] - before["hit_tokens"] == 32  # two whole pages, the second time
+
+
 def test_unknown_paths_are_errors_in_json(server):
     assert server.ask("/v1/nothing")[0] == 404
     assert "error" in server.ask("/v1/nothing")[1]
