@@ -5,7 +5,8 @@ from collections.abc import Callable
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from course.radix_case import Op, PrefixBooks
+from course.radix_books import PrefixBooks
+from course.radix_case import Op
 
 KEYS = (0, 1, -1, -2, "a", (1, 2))
 """Opaque keys. In CPython hash(-1) == hash(-2): only a comparison tells them apart."""

@@ -12,7 +12,8 @@ from course.compare import close, refused, same
 from course.model_case import SMALL, config_of, model_inputs, model_of, oracle
 from course.page_books import fail_unless, for_all
 from course.prefix_case import AnyScheduler, judge_answers, owners
-from course.radix_case import judge_match, judge_tree, path_of, run_tree, snapshot
+from course.radix_books import judge_match, judge_tree
+from course.radix_case import path_of, run_tree, snapshot
 from course.serving_case import judge
 from course.serving_case.drive import drive
 from course.serving_case.oracle import alone
@@ -100,7 +101,10 @@ class ASplitKeepsTheRest:
                 continue
             fail_unless(result["error"]["type"] is None, f"{what} raised {result['error']['type']}")
             text = f"after {what} the node that was split ends at {result['path']}, expected {keys[:length]}"
-            mistakes = {"the node became the front: whoever holds it no longer holds all of it": keys[:at]}
+            mistakes = {
+                "the node became the front: whoever holds it no longer holds all of it": keys[:at],
+                "it names its old parent, so the front is not above it": keys[at:length],
+            }
             explain(result["path"], keys[:length], text, mistakes)
             same(result["returned"], keys[:at], f"the end of the node that {what} returned")
             same(result["below"], [*keys[:length], "z"], f"the end of the child after {what}")

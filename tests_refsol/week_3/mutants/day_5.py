@@ -43,7 +43,7 @@ _WALK = [
         "pages too early",
         MATCH,
     ),
-    walk("hashes-compared", EQUAL, f"hash({EQUAL.replace(' ==', ') == hash(')})", "first key that differs", MATCH),
+    walk("hashes-compared", EQUAL, f"hash({EQUAL.replace(' ==', ') == hash(')})", "pages were there already", MATCH),
     walk("first-key-decides", EQUAL, "True", "behind the first key that differs", MATCH),
     walk("rest-stamped", STEP, "            child.time = self.time\n" + STEP, "stamped the rest", STAMPS),
     walk(
@@ -82,9 +82,17 @@ _WALK = [
     ),
     walk("front-unlocked", FRONT, "node.parent, node.time, 0)", "ref_count of the front", SPLIT),
     walk("split-stamps", FRONT, "node.parent, self.time, node.ref_count)", "changed a time", SPLIT),
-    walk("front-not-in-tree", HUNG, "", "no node ends at", SPLIT),
-    walk("rest-keeps-parent", CUT, CUT.replace(", node.parent =", " =").replace(", front\n", "\n"), "hangs", SPLIT),
-    walk("split-at-an-end", "if not 0 < at < len(node.keys)", "if not 0 <= at <= len(node.keys)", "accepted", SPLIT),
+    walk("front-not-in-tree", HUNG, "", "is filed under", SPLIT),
+    walk(
+        "rest-keeps-parent",
+        CUT,
+        CUT.replace(", node.parent =", " =").replace(", front\n", "\n"),
+        "names its old parent",
+        SPLIT,
+    ),
+    walk(
+        "split-at-an-end", "if not 0 < at < len(node.keys)", "if not 0 <= at <= len(node.keys)", "not ValueError", SPLIT
+    ),
     walk(
         "row-view-kept", LEAF, LEAF.replace("list(pages[already:])", "pages[already:]"), "later", "TheTreeKeepsCopies"
     ),
