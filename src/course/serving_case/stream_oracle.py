@@ -5,7 +5,7 @@ accesses come from a graph of what happens before what, and its transitive closu
 """
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, zip_longest
 
 from .stream_programs import NOTHING
 
@@ -41,7 +41,7 @@ class Oracle:
         self.engines: dict[str, int] = {}
         self.events: dict[str, int] = {}
         self.accesses: list[tuple[int, int, str, list, list]] = []
-        self.trace: dict[str, object] = {"calls": [], "ops": {}, "seen": {}}
+        self.trace: dict[str, object] = {"calls": [], "ops": {}, "seen": {}, "log": []}
         for self.index, (kind, *args) in enumerate(program["calls"]):
             result = getattr(self, kind)(*args)
             self.trace["calls"].append([result, self.now])
@@ -66,6 +66,7 @@ class Oracle:
             self.now = max(self.now, end)
         time = {"early-effect": start, "launch-order": called}.get(self.mistake, end)
         self.accesses.append((time, self.index, name, reads, writes))
+        self.trace["log"].append(["access", stream, name, reads, writes])
 
     def _ordered_with(self, stream: str) -> list[str]:
         everybody = self.mistake == "all-default"
@@ -79,13 +80,20 @@ class Oracle:
         if duration:
             self.trace["ops"][name] = ["cpu", start, self.now]
         self.accesses.append((self.now, self.index, name, reads, writes))
+        self.trace["log"].append(["access", "cpu", name, reads, writes])
 
     def record(self, event: str, stream: str) -> None:
+        self.trace["log"].append(["record", stream, event, [], []])
         if self.mistake == "first-record" and event in self.events:
             return
         self.events[event] = self.now if self.mistake == "record-now" else max(self.now, self.free[stream])
 
+    def _note_wait(self, who: str, event: str) -> None:
+        if event in self.events:
+            self.trace["log"].append(["wait", who, event, [], []])
+
     def wait(self, stream: str, event: str) -> None:
+        self._note_wait(stream, event)
         if event in self.events and self.mistake != "wait-ignored":
             self.free[stream] = max(self.free[stream], self.events[event])
             if self.mistake == "cpu-waits":
@@ -95,9 +103,12 @@ class Oracle:
         self.now += 0 if self.mistake == "no-poll" else self.program["poll_cost"]
         if event not in self.events:
             return self.mistake != "never-recorded"
+        if self.events[event] <= self.now:
+            self._note_wait("cpu", event)
         return self.events[event] <= self.now
 
     def synchronize(self, event: str) -> None:
+        self._note_wait("cpu", event)
         if event in self.events:
             time = max(self.free.values()) if self.mistake == "device-wide" else self.events[event]
             self.now = time if self.mistake == "backwards" else max(self.now, time)
@@ -235,6 +246,10 @@ def _differences(program: dict[str, object], got: dict[str, object], want: dict[
         for buffer, writer in buffers.items():
             if (found := got["seen"].get(name, {}).get(buffer)) != writer:
                 yield f"{name!r} should find in {buffer} what {writer!r} wrote, it found {found!r}"
+    for line, hoped in zip_longest(got["log"], want["log"]):
+        if line != hoped:
+            yield f"the log should hold {hoped} where it holds {line}"
+            break
 
 
 def judge_hazards(log: list[tuple], got: list[list[object]]) -> None:

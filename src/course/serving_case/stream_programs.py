@@ -92,6 +92,7 @@ def run(solution: Solution, program: dict[str, object]) -> dict[str, object]:
 
     calls  [result, the CPU's clock afterwards] of each call; ops  name -> [track, start, end]
     seen   name -> {buffer: who wrote what it reads there}
+    log    the device's log without events that the program does not name, each line as a list
     """
     streams = solution.module("serving.streams")
     device = streams.Device(program["launch_cost"], program["poll_cost"])
@@ -100,7 +101,7 @@ def run(solution: Solution, program: dict[str, object]) -> dict[str, object]:
     device.advance(max((op.end for op in device.ops), default=0))
     names = {call[2] if call[0] == "launch" else call[1] for call in program["calls"] if call[0] in ("launch", "host")}
     ops = {op.name: [op.track, op.start, op.end] for op in device.ops if op.name in names}
-    return {"calls": calls, "ops": ops, "seen": runner.seen}
+    return {"calls": calls, "ops": ops, "seen": runner.seen, "log": runner.log()}
 
 
 class _Runner:
@@ -112,6 +113,15 @@ class _Runner:
         self.events: dict[str, object] = {}
         self.values: dict[object, str] = {}
         self.seen: dict[str, dict[str, str]] = {}
+
+    def log(self) -> list[list[object]]:
+        names = {event.name: name for name, event in self.events.items()}
+        lines = [[kind, who, name, list(reads), list(writes)] for kind, who, name, reads, writes in self.device.log]
+        return [
+            [line[0], line[1], names.get(line[2], line[2]), *line[3:]]
+            for line in lines
+            if line[0] == "access" or line[2] in names
+        ]
 
     def call(self, kind: str, *args: object) -> object:
         return getattr(self, f"_{kind}")(*args)

@@ -113,6 +113,13 @@ _STREAMS = [
         "TheHostWaits",
     ),
     streams(
+        "query-tells-the-log-nothing",
+        "        if done and event.time is not None:\n",
+        "        if not done:\n",
+        "the log should hold",
+        "TheHostWaits",
+    ),
+    streams(
         "measures-too-early",
         "        if max(start.time, end.time) > self.now:\n",
         "        if start.time > self.now:\n",
@@ -349,8 +356,9 @@ _OVERLAP = [
     overlap(
         "takes-the-tokens-of-the-host",
         "        self.pool.load(batch.steps)\n        return self.pool.read(batch.steps)[:, None]\n",
-        "        return super().inputs(batch, rows)\n",
-        "request",
+        "        steps = [(step.request.ids, p) for step in batch.steps for p in range(step.start, step.end)]\n"
+        "        return mx.array([ids[p : p + 1] or [0] for ids, p in steps])\n",
+        "in the overlap loop",
         "OverlapOnTheModel",
         RUNNER,
     ),
