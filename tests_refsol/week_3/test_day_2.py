@@ -296,12 +296,16 @@ class LocksThenTestsAgain:
         wanted = request_of(solution, 2, ours, inputs["asks"])
         adder_of = solution.module("serving.prefill").PrefillAdder
         before = [memory.available, memory.free_rows, sum(memory.locks.values())]
-        first = adder_of(memory, [other], 1000).add(wanted)
+        adder = adder_of(memory, [other], 1000)
+        promised = [adder.reserved]
+        first = adder.add(wanted)
+        promised.append(adder.reserved)
         after = [memory.available, memory.free_rows, sum(memory.locks.values())]
         state = [wanted.row is None, wanted.cached_len, wanted.device_len]
         memory.close(other)
         second = first or adder_of(memory, [], 1000).add(wanted)
-        return {"first": first, "second": second, "before": before, "after": after, "state": state}
+        found = {"first": first, "second": second, "before": before, "after": after, "state": state}
+        return found | {"promised": promised}
 
     def verify(inputs, got):
         length = len(inputs["ids"]) + (0 if inputs["equal"] else 4)
@@ -318,6 +322,9 @@ class LocksThenTestsAgain:
                 f"{got['after']} after a request was refused: it must be closed again")  # fmt: skip
             explain(got["state"], [True, 0, length], f"row is None, cached_len, device_len are {got['state']}: a "
                 f"request that was refused must be as before, {[True, 0, length]}")  # fmt: skip
+            before, after = got["promised"]
+            explain(after, before, f"{before} pages were reserved, and {after} are after a request was refused: "
+                "nothing is promised to it")  # fmt: skip
         explain(got["second"], lacks, f"when the other one had gone it got {got['second']} tokens, expected {lacks}")
 
 
@@ -510,6 +517,28 @@ class ABegunPromptKeepsItsPromise:
         })  # fmt: skip
 
 
+@case(task=2)
+class ChunksNeedNoResult:
+    """The next chunk of a prompt can be launched while the one before it runs: only its own tokens matter."""
+
+    def inputs(rng):
+        return {"budget": int(rng.integers(3, 8)), "chunks": int(rng.integers(3, 6))}
+
+    def observe(solution, inputs):
+        scheduler = scheduler_of(solution, "chunked", memory_of(solution, "rows", 2, 64, 4), inputs["budget"])
+        scheduler.add(request_of(solution, 0, inputs["budget"] * inputs["chunks"], 3))
+        batches = [scheduler.next_batch() for _ in range(inputs["chunks"])]
+        return [[[s.start, s.end, bool(s.samples)] for s in batch.steps] if batch else None for batch in batches]
+
+    def verify(inputs, got):
+        n, count = inputs["budget"], inputs["chunks"]
+        want = [[[i * n, (i + 1) * n, i == count - 1]] for i in range(count)]
+        text = f"a prompt of {n * count} tokens, a budget of {n}, and no result is read: the batches are {got}"
+        explain(got, want, f"{text}, expected {want}", {"a chunk waits for the result of the one before": [
+            want[0], *[None] * (count - 1)
+        ]})  # fmt: skip
+
+
 # Task 3
 
 
@@ -628,6 +657,30 @@ class OneLongPromptDoesNotBlock:
         verify(inputs["script"], trace)
 
 
+@case(task=3)
+class NoTokenIsSetAsideForTheDone:
+    """A request whose tokens are all launched takes no part of the budget, though nobody has read them yet."""
+
+    def inputs(rng):
+        return {"budget": int(rng.integers(4, 9)), "done": int(rng.integers(1, 4))}
+
+    def observe(solution, inputs):
+        budget, done = inputs["budget"], inputs["done"]
+        scheduler = scheduler_of(solution, "mixed", memory_of(solution, "rows", 8, 64, 4), budget)
+        for uid in range(done):
+            scheduler.add(request_of(solution, uid, 1, 1))
+        scheduler.next_batch()
+        scheduler.add(request_of(solution, 9, 2 * budget, 3))
+        return [[s.request.uid, s.start, s.end] for s in getattr(scheduler.next_batch(), "steps", ())]
+
+    def verify(inputs, got):
+        budget, done = inputs["budget"], inputs["done"]
+        text = f"{done} requests have all their tokens in flight and a long prompt waits: with a budget of {budget} "
+        explain(got, [[9, 0, budget]], f"{text} the batch is {got}, expected {[[9, 0, budget]]}", {
+            "a token was set aside for requests that choose none any more": [[9, 0, budget - done]],
+        })  # fmt: skip
+
+
 @case(task=3, params=[{"shared": False}, {"shared": True}])
 class FirstChunkIsEnough:
     """A request is admitted if there are pages for its first chunk; if not it is as before, and those behind wait."""
@@ -685,12 +738,22 @@ class FirstChunkIsEnough:
 
 
 def tight(solution, inputs: dict, pages: int, kind: str = "rows"):
-    """A mixed scheduler in which the prompts of the inputs wait. A chunk has one page at most."""
+    """A mixed scheduler in which the prompts of the inputs wait, the largest uid first: `name_of` counts them from 0.
+    A chunk has one page at most."""
     memory = memory_of(solution, kind, 8, 100, inputs["size"], pages)
     scheduler = scheduler_of(solution, "mixed", memory, 1000, max_chunk=inputs["size"])
-    for uid, ids in enumerate(inputs["prompts"]):
-        scheduler.add(request_of(solution, uid, ids, 40))
+    for name, ids in enumerate(inputs["prompts"]):
+        scheduler.add(request_of(solution, FIRST - name, ids, 40))
     return memory, scheduler
+
+
+FIRST = 99
+"""The uid of the oldest: who came when does not follow from uids."""
+
+
+def name_of(request) -> int:
+    """0 for the oldest of the prompts; the uid itself of a request that a case adds."""
+    return FIRST - request.uid if request.uid > FIRST // 2 else request.uid
 
 
 def committed(solution, scheduler, batch) -> None:
@@ -700,11 +763,12 @@ def committed(solution, scheduler, batch) -> None:
 
 
 def uids(batch) -> list[int] | None:
-    return None if batch is None else [step.request.uid for step in batch.steps]
+    return None if batch is None else [name_of(step.request) for step in batch.steps]
 
 
 def queues(scheduler) -> dict[str, list[int]]:
-    return {"running": list(scheduler.running), "waiting": [one.uid for one in scheduler.waiting]}
+    queues = {"running": scheduler.running.values(), "waiting": scheduler.waiting}
+    return {name: [name_of(one) for one in queue] for name, queue in queues.items()}
 
 
 @case(task=4, params=[{"missing": 1}, {"missing": 2}, {"missing": 3}, {"missing": 1, "large": True}])
@@ -724,10 +788,10 @@ class TheNewestIsPreempted:
         memory, scheduler = tight(solution, inputs, 6 + inputs["large"])
         for _ in range(1 + inputs["large"]):
             committed(solution, scheduler, scheduler.next_batch())
-        newest = scheduler.requests[5]
+        newest = scheduler.requests[FIRST - 5]
         scheduler.add(request_of(solution, 10, 1, 4))
         steps = uids(scheduler.next_batch())
-        state = [newest.row is None, newest.cached_len, newest.device_len, newest.remain_len]
+        state = [newest.row is None, newest.cached_len, newest.device_len, newest.remain_len, newest.prompt_len]
         return queues(scheduler) | {"steps": steps, "newest": state, "free": memory.available}
 
     def verify(inputs, got):
@@ -746,9 +810,10 @@ class TheNewestIsPreempted:
         explain(got["steps"], stay, f"the batch runs requests {got['steps']}, expected {stay}")
         ids = len(inputs["prompts"][-1]) + 1
         most = min(ids - 1 + 40, inputs["size"] * (6 + inputs["large"]))
-        want = [True, 0, ids, most - ids]
-        explain(got["newest"], want, f"row is None, cached_len, device_len and remain_len of a preempted request are "
-            f"{got['newest']}, expected {want}: {ids} tokens are its prompt now, others may follow")  # fmt: skip
+        want = [True, 0, ids, most - ids, ids - 1]
+        explain(got["newest"], want, f"row is None, cached_len, device_len, remain_len and prompt_len of a preempted "
+            f"request are {got['newest']}, expected {want}: {ids} tokens are computed again, others may follow, and "
+            "prompt_len stays what the client sent")  # fmt: skip
         free = int(inputs["large"])
         explain(got["free"], free, f"{got['free']} pages are free, expected {free}: as few as needed are preempted")
 

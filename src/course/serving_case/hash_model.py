@@ -103,6 +103,8 @@ class HashRunner:
 
     def launch(self, batch: object) -> "Pending":
         """Copy what the batch needs of the host. It runs later."""
+        if not isinstance(batch.steps, tuple):
+            self.fault(f"the steps of a batch are a {type(batch.steps).__name__}: a launched batch is a tuple of steps")
         steps = [self._copied(*step) for step in batch.steps]
         self.batches.append([(s.request.uid, s.start, s.end, s.samples) for s in steps])
         results: list[Sampled] = []

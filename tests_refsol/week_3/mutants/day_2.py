@@ -159,6 +159,14 @@ _ADDER = [
         "its cached prefix was not subtracted from what it needs",
         "LocksThenTestsAgain",
     ),
+    adder(
+        "promised-though-refused",
+        FIRST,
+        "        self.reserved += needed\n        if self.reserved > memory.available:\n            return False\n"
+        "        self.reserved -= needed\n        memory.open(request, prefix)\n",
+        "nothing is promised to it",
+        "LocksThenTestsAgain",
+    ),
     adder("prefix-run-again", CHUNK, CHUNK.replace("extend_len", "device_len"), "run again", "LocksThenTestsAgain"),
     adder("rows-not-asked", ROWS, "", "ask `free_rows` before a row is opened", "RowsRunOut"),
 ]
@@ -179,6 +187,14 @@ NOTE = "            chunks.append((request, tokens))\n"
 
 _CHUNKED = [
     chunked("empty-queue", NOBODY, "", "IndexError", "ChunkedEqualsOneShot"),
+    chunked(
+        "waits-for-a-chunk",
+        NOBODY,
+        "        if not self.waiting or (self.waiting[0].row is not None and self.waiting[0].in_flight):\n"
+        "            return []\n",
+        "a chunk waits for the result of the one before",
+        "ChunksNeedNoResult",
+    ),
     chunked(
         "launched-at-once",
         NOTE + LAUNCH,
@@ -275,6 +291,13 @@ ADMIT = """        else:
 
 _MIXED = [
     mixed("mixed-budget-not-accumulated", SPEND, "", "the budget is", "MixedEqualsAlone"),
+    mixed(
+        "set-aside-for-the-done",
+        "spare = self.token_budget - len(running)",
+        "spare = max(self.token_budget - len(self.running), 0)",
+        "for requests that choose none any more",
+        "NoTokenIsSetAsideForTheDone",
+    ),
     mixed(
         "own-token-spent-twice",
         SPEND,
@@ -391,6 +414,27 @@ _PREEMPTS = [
         "TheNewestIsPreempted",
     ),
     preempts(
+        "largest-uid",
+        NEWEST,
+        "newest = self.running[max(self.running)]",
+        "go on, expected",
+        "TheNewestIsPreempted",
+    ),
+    preempts(
+        "sorted-by-uid",
+        PREEMPT,
+        PREEMPT + "        self.waiting = type(self.waiting)(sorted(self.waiting, key=lambda one: one.uid))\n",
+        "those that wait are",
+        "TheNewestIsPreempted",
+    ),
+    preempts(
+        "moves-the-prompt",
+        PREEMPT,
+        PREEMPT + "        request.prompt_len = len(request.ids)\n",
+        "prompt_len stays what the client sent",
+        "TheNewestIsPreempted",
+    ),
+    preempts(
         "to-the-end",
         PREEMPT,
         PREEMPT.replace("appendleft", "append"),
@@ -408,21 +452,21 @@ _PREEMPTS = [
         "stale-counters",  # nano-vllm 211, 233
         PREEMPT,
         PREEMPT.replace("        request.reset()\n", ""),
-        "are its prompt now",
+        "tokens are computed again",
         "TheNewestIsPreempted",
     ),
     preempts(
         "answer-forgotten",  # nano-vllm 217
         PREEMPT,
         PREEMPT.replace("request.reset()", "request.ids.pop()\n        request.reset()"),
-        "are its prompt now",
+        "tokens are computed again",
         "TheNewestIsPreempted",
     ),
     preempts(
         "begins-its-answer-again",
         PREEMPT,
         PREEMPT.replace("request.reset()", "del request.ids[request.prompt_len :]\n        request.reset()"),
-        "are its prompt now",
+        "tokens are computed again",
         "TheNewestIsPreempted",
     ),
     preempts(
