@@ -150,7 +150,7 @@ class ByHand:
 
     def step(self, uid, ids, start, end):
         made = SimpleNamespace(uid=uid, row=uid, ids=ids, sampling=self.sampling)
-        (result,) = self.runner.launch(SimpleNamespace(steps=[(made, start, end, True)])).results()
+        (result,) = self.runner.launch(SimpleNamespace(steps=((made, start, end, True),))).results()
         return result.token
 
 
