@@ -138,6 +138,17 @@ def test_errors_are_the_clients_own(client):
         )
 
 
+def test_prefix_hits_are_measured(client, server):
+    def rate() -> float:
+        text = httpx.get(f"{server.url}/metrics", trust_env=False).text
+        (line,) = [line for line in text.splitlines() if line.startswith("tiny_llm_prefix_cache_hit_rate ")]
+        return float(line.split()[1])
+
+    for i in range(3):
+        client.completions.create(model="tiny", prompt=f"{STORY} " * 30 + str(i), max_tokens=1)
+    assert 0 < rate() < 1
+
+
 def test_cancelled_streams_free_the_engine(client, server):
     streams = [
         client.completions.create(model="tiny", prompt=f"{i} {STORY}", max_tokens=1500, stream=True) for i in range(4)

@@ -14,7 +14,7 @@ PlainState = dict[str, object]
 class Stats(NamedTuple):
     """Counts. pages: of the memory. used_pages: those that could not be handed out now.
 
-    hit_tokens of asked_tokens: prompt tokens that the prefix cache had, of all that were looked for.
+    hit_tokens of asked_tokens: tokens that a prefix cache had, of all prompts that were begun.
     """
 
     running: int = 0
@@ -33,9 +33,8 @@ def stats_of(engine: Engine, pages: int) -> Stats:
         waiting=len(scheduler.requests) - len(scheduler.running),
         used_pages=pages - memory.available,
         pages=pages,
-        # Only a memory with a prefix cache counts these.
-        hit_tokens=getattr(memory, "hit_tokens", 0),
-        asked_tokens=getattr(memory, "asked_tokens", 0),
+        hit_tokens=scheduler.hit_tokens,
+        asked_tokens=scheduler.asked_tokens,
     )
 
 
