@@ -161,6 +161,7 @@ class EventsOrderStreams:
         {"calls": program(*LATE, launch("b", "other", 500), synchronize("e"), launch("b", "next", 5), launch_cost=3)},
         {"calls": program(*LATE, record("f", "a"), synchronize("f"), synchronize("e"), host("read", 2, "p"))},
         {"calls": program(*LATE, record("e", "a"), synchronize("e"), host("read", 2, "p"))},
+        {"calls": program(launch("a", "x", 7), record("e", "a"), query("e"), query("e"))},  # in the very moment
     ],
 )
 class TheHostWaits:
@@ -672,12 +673,12 @@ class OthersKeepTheirOverlap:
             raise AssertionError(f"nothing was launched ahead: {got['events']}")
 
 
-@case(task=3, params=[{"loop": "overlap"}, {"loop": "careful"}])
+@case(task=3, params=[{"loop": loop, "later": at} for loop in ("overlap", "careful") for at in (0, 2)])
 class PrefillsOneByOne:
     """With `overlap_prefills` off, a prompt's first token is read before the next prompt; decodes still overlap."""
 
-    def inputs(rng, loop):
-        prompts = [request(uid, list(range(uid, uid + 14)), 4) for uid in range(3)]
+    def inputs(rng, loop, later):
+        prompts = [request(uid, list(range(uid, uid + 14)), 4, at=later * uid) for uid in range(3)]
         return {"scheduler": "chunked", "memory": "rows", "script": script(*prompts), "loop": loop}
 
     def observe(solution, inputs):
