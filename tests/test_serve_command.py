@@ -135,6 +135,7 @@ def test_a_second_signal_ends_it_now(model):
         (("--scheduler", "none"), ("invalid choice: 'none'",)),
         (("--trace", "/no/such/folder/trace.json"), ("cannot write /no/such/folder/trace.json",)),
         (("--ops", "cpu", "--dtype", "float16"), ("--ops cpu computes in float32 or bfloat16",)),
+        (("--ops", "python", "--dtype", "float16"), ("--attention kernel computes in float32 or bfloat16",)),
     ],
 )
 def test_mistakes_are_told_in_one_line(options, parts):

@@ -43,6 +43,11 @@ class Served:
         found, config = contents(folder), read_config(folder)
         form = variant.format(folder, found, args.dtype)
         check_memory(folder, found, form)
+        if form.dtype == "float16" and kernels_in_cpp(variant.ops, args.memory, args.attention):
+            raise CourseError(
+                "--attention kernel computes in float32 or bfloat16, not float16: add --dtype float32, or --attention "
+                "gather"
+            )
         longest = config.max_position_embeddings or LONGEST
         if (args.max_len or 0) > longest:
             raise CourseError(f"--max-len {args.max_len} exceeds the {longest} positions of {folder.name}: lower it")
@@ -79,7 +84,7 @@ class Served:
         import mlx.core as mx
 
         parts = self.module("serving.assemble")
-        if self.variant.ops in COMPILED or self._compiles():
+        if self._compiles():
             mx.set_default_device(mx.cpu)  # these primitives are written for the CPU, also on a Mac
         try:
             model = parts.load_batched(self.folder, self.variant.ops, getattr(mx, self.dtype), available_memory())
@@ -92,7 +97,7 @@ class Served:
 
     def prepare(self) -> None:
         """Build what is compiled, where it is not up to date. Raises CourseError."""
-        if self.variant.ops in COMPILED or self._compiles():
+        if self._compiles():
             build(self.variant.solution)
 
     def app(self, engine: object, limits: object, routes: Sequence[object] = ()) -> object:
@@ -109,7 +114,13 @@ class Served:
         return startup.engine, startup
 
     def _compiles(self) -> bool:
-        return self.options["memory"] != "rows" and self.options["attention"] == "kernel"
+        parts = self.options["memory"], self.options["attention"]
+        return self.variant.ops in COMPILED or kernels_in_cpp(self.variant.ops, *parts)
+
+
+def kernels_in_cpp(ops: str, memory: str, attention: str) -> bool:
+    """Whether attention over pages runs in C++. A Metal table brings kernels of its own."""
+    return memory != "rows" and attention == "kernel" and not ops.startswith("metal")
 
 
 class Startup:
