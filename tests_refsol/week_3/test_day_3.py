@@ -1,5 +1,7 @@
 """Day 3, paged KV: plain books, NumPy, Qwen3 in float64, and a model that is a hash are the oracles."""
 
+from itertools import count, pairwise
+
 import mlx.core as mx
 import numpy as np
 
@@ -78,7 +80,7 @@ class PagesAreFreedOnce:
     def observe(solution, inputs):
         allocator = solution.module("cache.paged").PageAllocator(inputs["pages"])
         taken = [int(page) for page in allocator.allocate(6)]
-        allocator.free(taken[4:5])
+        allocator.free(tuple(taken[4:5]))  # any sequence
         bad = {
             "freed before": taken[4],
             "dummy": inputs["pages"],
@@ -101,6 +103,26 @@ class PagesAreFreedOnce:
         refused(got["error"], what, str(got["bad"]))
         both = sorted(set(got["taken"]) & set(got["rest"]))
         fail_unless(got["moved"] == 0 and not both, f"{what} was refused, but it freed other pages: {both}")
+
+
+@case(task=1, timeout=8.0)
+class LargePoolsAreQuick:
+    """80,000 pages are given out and taken back in a moment: no call searches through a list of pages."""
+
+    def inputs(rng):
+        return {"pages": 80_000, "parts": sorted(rng.integers(0, 80_000, 9).tolist())}
+
+    def observe(solution, inputs):
+        allocator = solution.module("cache.paged").PageAllocator(inputs["pages"])
+        taken = [page for _ in range(4) for page in allocator.allocate(inputs["pages"] // 4)]
+        ends = [0, *inputs["parts"], inputs["pages"]]
+        for start, end in pairwise(ends):
+            allocator.free(taken[start:end])
+        return {"different": len(set(taken)), "free": int(allocator.available)}
+
+    def verify(inputs, got):
+        n = inputs["pages"]
+        fail_unless(got == {"different": n, "free": n}, f"{n} pages were allocated and freed: {got}")
 
 
 @case(task=1, params=[{"pages": pages} for pages in (1, 4, 17)], timeout=20.0)
@@ -410,6 +432,7 @@ class GatherReadsInOrder:
     def observe(solution, inputs):
         pool = pool_of(solution, inputs)
         for part in inputs["writes"]:
+            pool.gather(part["layer"], inputs["own"], inputs["lengths"][-1])  # what was written later counts, too
             pool.write(part["layer"], part["k"], part["v"], part["slots"])
         return [pool.gather(layer, inputs["own"], length) for layer in range(2) for length in inputs["lengths"]]
 
@@ -469,6 +492,34 @@ class ThePoolIsNotCopied:
                 f"take {got['layer']}: the pool was copied. Write with an indexed assignment to the array in the list, "
                 "and keep no other reference to it"
             )
+
+
+@case(task=3)
+class ThePoolOnlyBuildsTheGraph:
+    """A write and a gather compute nothing: that happens when a result is needed, with all else of the batch."""
+
+    def inputs(rng):
+        return pool_inputs(rng, 16, 64, mx.float32, [1000])
+
+    def observe(solution, inputs):
+        pool, part = pool_of(solution, inputs), inputs["writes"][0]
+        mx.eval(part["k"], part["v"])
+        mx.synchronize()
+        before = mx.get_active_memory()
+        k, v = part["k"] + 1.0, part["v"] + 1.0
+        pool.write(0, k, v, part["slots"])
+        written = mx.get_active_memory() - before
+        gathered = pool.gather(0, list(range(64)), 1000)
+        read = mx.get_active_memory() - before - written
+        return {"calls": {"write": written, "gather": read}, "bytes": k.nbytes, "shape": list(gathered[0].shape)}
+
+    def verify(inputs, got):
+        for name, size in got["calls"].items():
+            if size > got["bytes"] // 4:
+                raise AssertionError(
+                    f"the call of {name} alone computed {size:,} bytes: it must only add to the graph, or the engine "
+                    "waits in each layer for all that was launched before"
+                )
 
 
 SIZES = [
@@ -864,22 +915,25 @@ class BatchesArePaddedToTheLadder:
     def observe(solution, inputs):
         request, padding = solution.module("serving.request"), solution.module("serving.padding")
         more = [] if inputs["ladder"] is None else [tuple(inputs["ladder"])]
-        results = []
-        for steps in inputs["batches"]:
+        results, batches = [], []
+        for number, steps in enumerate(inputs["batches"]):
             own = tuple(
                 request.Step(request.Request(uid, [7] * 40, 1), start, end, True)
                 for uid, (start, end) in enumerate(steps)
             )
-            batch = padding.padded(request.Batch(own), inputs["row"], *more)
+            given = request.Batch(own)
+            batches.append((own, given, padding.padded(given, inputs["row"] + number, *more)))
+        for own, given, batch in batches:  # an engine has two of them in flight
             extra = [[step.request.row, step.start, step.end, step.samples] for step in batch.steps[len(own) :]]
             same = all(a is b for a, b in zip(own, batch.steps, strict=False))
             known = all(len(step.request.ids) >= step.end for step in batch.steps)
-            results.append({"own": same, "extra": extra, "sampling": len(batch.sampling), "known": known})
+            result = {"own": same, "extra": extra, "sampling": len(batch.sampling), "known": known}
+            results.append(result | {"given": len(given.steps) == len(own)})
         return results
 
     def verify(inputs, got):
         ladder = inputs["ladder"] or DEFAULT
-        for steps, result in zip(inputs["batches"], got, strict=True):
+        for dummy, steps, result in zip(count(inputs["row"]), inputs["batches"], got, strict=False):
             n, tokens = len(steps), sum(end - start for start, end in steps)
             size = min([x for x in ladder if x >= n], default=n)
             text = f"a batch of {n} steps and {tokens} tokens"
@@ -894,8 +948,9 @@ class BatchesArePaddedToTheLadder:
                 mistakes = {"a prefill stays as it is": size - n}
             explain(len(extra), want, f"{text} got {len(extra)} dummy steps, expected {want}", mistakes)
             fail_unless(result["own"], f"{text}: its own steps must come first and stay as they are")
+            fail_unless(result["given"], f"{text}: the batch that was given was changed: nobody may see the padding")
             for row, start, end, samples in extra:
-                fail_unless(row == inputs["row"], f"{text}: a dummy step is in row {row}, not the dummy row")
+                fail_unless(row == dummy, f"{text}: a dummy step is in row {row}, not the dummy row {dummy}")
                 fail_unless(
                     (start, end) == (0, 1), f"{text}: a dummy step runs {start} .. {end - 1}, expected position 0"
                 )

@@ -47,6 +47,13 @@ _ALLOCATOR = [
         "the dummy page: pages are 0 ..",
         "EveryPageIsGivenOutOnce",
     ),
+    allocator(
+        "free-list-searched",
+        OWNED,
+        "if page in back or page in self._free or not 0 <= page < self.pages:",
+        "no call searches through a list of pages",
+        "LargePoolsAreQuick",
+    ),
     allocator("double-free", OWNED, "if page in back:", "is given to two requests next", "PagesAreFreedOnce"),
     allocator(
         "foreign-page-freed",
@@ -413,6 +420,28 @@ _POOL = [
         "GatherReadsInOrder",
     ),
     pool(
+        "writes-at-once",
+        "        self.values[layer][page, :, place] = v\n",
+        "        self.values[layer][page, :, place] = v\n        mx.eval(self.values[layer])\n",
+        "the call of write alone computed",
+        "ThePoolOnlyBuildsTheGraph",
+    ),
+    pool(
+        "gathers-at-once",
+        READ,
+        "dense = " + READ.removeprefix("return ") + "\n        mx.eval(dense)\n        return dense",
+        "the call of gather alone computed",
+        "ThePoolOnlyBuildsTheGraph",
+    ),
+    pool(
+        "gathers-once",
+        READ,
+        "key = layer, tuple(pages), length\n        dense = self.__dict__.setdefault('dense', {})\n"
+        "        return dense.setdefault(key, (" + READ.removeprefix("return ") + "))",
+        "positions in pages",
+        "GatherReadsInOrder",
+    ),
+    pool(
         "values-of-layer-0",
         READ,
         READ.replace("values[layer]", "values[0]"),
@@ -639,6 +668,14 @@ _PADDING = [
         "BatchesArePaddedToTheLadder",
     ),
     padding("pads-prefill", AS_IS, "if size == steps:", "a prefill stays as it is", "BatchesArePaddedToTheLadder"),
+    padding(
+        "changes-the-given-batch",
+        RETURN,
+        "steps = batch.steps + (Step(nobody, 0, 1, False),) * (size - steps)\n"
+        "    object.__setattr__(batch, 'steps', steps)\n    return batch",
+        "nobody may see the padding",
+        "BatchesArePaddedToTheLadder",
+    ),
     padding("row-0", ROW, "nobody.row = 0", "not the dummy row", "BatchesArePaddedToTheLadder"),
     padding(
         "repeats-the-last-step",
