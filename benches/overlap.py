@@ -10,6 +10,7 @@ import os
 import time
 from typing import NamedTuple
 
+from course.learner import explained
 from course.models import locate
 from course.options import number
 from course.timing import Spread, in_turn, ratio
@@ -41,17 +42,18 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     """Numbers and a table, a line for each number of requests."""
     import mlx.core as mx
 
-    build(args.solution)
-    package = Variant(args.solution)
-    model = package.module("serving.assemble").load_batched(locate(args.model), args.ops, mx.float32)
     lines = [f"{'requests':>8}  {'normal':>28}  {'overlap':>28}  {'overlap / normal':>20}  host"]
     rows = []
-    for requests in args.concurrency:
-        rows.append(row := compare(package, model, requests, args))
-        lines.append(
-            f"{requests:8}  {Spread.again(row['normal'])!s:>28}  {Spread.again(row['overlap'])!s:>28}  "
-            f"{Spread.again(row['ratio'])!s:>20}  {row['host']:.0%}"
-        )
+    build(args.solution)
+    with explained(args.solution):
+        package = Variant(args.solution)
+        model = package.module("serving.assemble").load_batched(locate(args.model), args.ops, mx.float32)
+        for requests in args.concurrency:
+            rows.append(row := compare(package, model, requests, args))
+            lines.append(
+                f"{requests:8}  {Spread.again(row['normal'])!s:>28}  {Spread.again(row['overlap'])!s:>28}  "
+                f"{Spread.again(row['ratio'])!s:>20}  {row['host']:.0%}"
+            )
     numbers = {"model": args.model, "ops": args.ops, "cores": os.cpu_count(), "tokens": args.tokens, "rows": rows}
     return numbers, lines
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 
-def test_both_loops_are_measured_in_turns(extension, tmp_path):
+def test_both_loops_are_measured_in_turns(tmp_path):
     file = tmp_path / "overlap.json"
     small = ("--concurrency", "1", "3", "--tokens", "6", "--rounds", "2")
     command = [sys.executable, "-m", "course", "bench", "overlap", *small, "--json", str(file)]
