@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SECONDS = 60
+SECONDS = 120
 SIZES = ("--rows", "8", "--pages", "300")
 
 
@@ -22,11 +22,16 @@ def environment(path: Path | None = None) -> dict[str, str]:
 
 
 def course(*arguments: str, path: Path | None = None, stdin: bytes = b"") -> subprocess.CompletedProcess:
-    """A command of the course, to its end."""
+    """A command of the course, to its end. One that takes too long is killed, and whatever it has started."""
     command = [sys.executable, "-m", "course", *arguments]
-    return subprocess.run(
-        command, input=stdin, capture_output=True, timeout=SECONDS, env=environment(path), check=False
-    )
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, env=environment(path), start_new_session=True, **pipes) as process:
+        try:
+            out, err = process.communicate(stdin, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 class Server:
