@@ -4,8 +4,19 @@ import json
 import subprocess
 import sys
 
+import pytest
 
-def test_both_loops_are_measured_in_turns(tmp_path):
+from course.build import ensure_built
+from course.paths import EXTENSION, REFERENCE, extension_folder
+
+
+@pytest.fixture(scope="module")
+def extension() -> None:
+    """Compiled beforehand: a bench has a time limit, a compiler has not."""
+    ensure_built(extension_folder(REFERENCE), REFERENCE, EXTENSION)
+
+
+def test_both_loops_are_measured_in_turns(extension, tmp_path):
     file = tmp_path / "overlap.json"
     small = ("--concurrency", "1", "3", "--tokens", "6", "--rounds", "2")
     command = [sys.executable, "-m", "course", "bench", "overlap", *small, "--json", str(file)]
