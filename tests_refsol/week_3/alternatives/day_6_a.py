@@ -97,7 +97,8 @@ class HazardDetector(HazardDetector):
         super().__init__()
         self.known = {}
         self.captured = {}
-        self.seen = []
+        self.seen = {}
+        self.number = 0
 
     def see(self, call):
         """Sets grow by union."""
@@ -106,6 +107,8 @@ class HazardDetector(HazardDetector):
             self.captured[call.name] = frozenset(mine)
         elif call.kind == "wait":
             mine |= self.captured.get(call.name, frozenset())
+            if call.who == "cpu":
+                self.forget(set(mine))
         else:
             return self.access(call)
         return []
@@ -115,7 +118,7 @@ class HazardDetector(HazardDetector):
         mine = self.known.setdefault(call.who, set())
         mine |= self.known.get("cpu", set())
         found = []
-        for number, old in enumerate(self.seen):
+        for number, old in self.seen.items():
             if number not in mine:
                 for buffer in sorted({*old.reads, *old.writes} & {*call.reads, *call.writes}, key=str):
                     pair = (
@@ -123,9 +126,20 @@ class HazardDetector(HazardDetector):
                         Access("", 0, call.name, buffer in call.reads, buffer in call.writes),
                     )
                     found += [Hazard(kind, buffer, old.name, call.name) for kind in conflicts(*pair)]
-        mine.add(len(self.seen))
-        self.seen.append(call)
+        self.number += 1
+        mine.add(self.number)
+        self.seen[self.number] = call
+        if call.who == "cpu":
+            self.forget({self.number})
         return found
+
+    def forget(self, done):
+        """What the host knows to be done is before all that comes."""
+        for number in done:
+            del self.seen[number]
+        for known in self.known.values():
+            known -= done
+        self.captured = {name: numbers - done for name, numbers in self.captured.items()}
 
 
 def conflicts(old, new):

@@ -111,6 +111,7 @@ def _access(self, call):
             if old.count > clock[old.who]:
                 found.extend(Hazard(kind, buffer, old.name, new.name) for kind in conflicts(old, new))
         self.accesses[buffer].append(new)
+        self.accesses[buffer] = [old for old in self.accesses[buffer] if old.count > self.clocks[CPU][old.who]]
     return found
 
 
