@@ -25,6 +25,8 @@ from course.timing import Spread, in_turn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from matplotlib.figure import Figure
+
 
 HELP = "our serving engine and server beside mlx-lm's"
 MLX_SERVER = "import course.route, mlx_lm.server as s; s.main()"
@@ -132,3 +134,23 @@ def server_runs(stack: ExitStack, folder: Path, args: argparse.Namespace) -> "di
         return report(answers, {})["output_tokens_per_s"]
 
     return {name: partial(run, name) for name in urls}
+
+
+def draw(numbers: dict[str, object]) -> "Figure":
+    """Tokens/s of both sides against the number of requests."""
+    from matplotlib.figure import Figure
+
+    from course.book.style import LIGHT, settings
+
+    results = numbers["results"]
+    counts = [result["concurrency"] for result in results]
+    with settings(LIGHT):
+        figure = Figure(figsize=(6, 3.4), layout="constrained", facecolor=LIGHT.paper)
+        axes = figure.subplots()
+        for name, color in zip(("ours", "mlx-lm"), LIGHT.series, strict=False):
+            axes.plot(counts, [result[name]["median"] for result in results], "o-", color=color, label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.set(xlabel="requests at once", ylabel="tokens/s of all together", ylim=(0, None))
+        axes.legend()
+        return figure
