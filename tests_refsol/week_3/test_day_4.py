@@ -7,6 +7,7 @@ from itertools import pairwise
 import mlx.core as mx
 import numpy as np
 
+from course.attention_case import attention64
 from course.case import case
 from course.checkpoint_files import files_of, folder_of, packed, unpacked
 from course.checkpoints import Shape, hf_config, random_weights
@@ -522,6 +523,41 @@ class PoolIsNeverCopied:
             )
 
 
+@case(task=2)
+class StepsWaitForEachOther:
+    """Whoever asks for the last step only gets the rows that earlier steps wrote: all hangs together in one graph."""
+
+    def inputs(rng):
+        numbers = {
+            name: [mx.array(rng.standard_normal((length, heads, 1, 32)).astype(np.float32)) for length in PROMPTS]
+            for name, heads in (("q", 4), ("k", 2), ("v", 2))
+        }
+        return model_inputs(rng) | numbers
+
+    def observe(solution, inputs):
+        mx.set_default_device(mx.cpu)
+        with folder_of(inputs["files"]) as folder:
+            _, pool, layers = serving(solution, inputs, folder, "flash")
+        mx.eval(pool.keys, pool.values)
+        for parts in STEPS[:3]:
+            caches, _ = layers(parts)
+            q, k, v = (mx.concatenate([inputs[x][i][start:end] for i, start, end in parts]) for x in "qkv")
+            result = caches[0].attend(q, k, v, None)
+        return result
+
+    def verify(inputs, got):
+        if not np.isfinite(np.array(got)).all():
+            raise AssertionError(
+                "a row that an earlier step should have written holds NaN: the attention must read what paged_write "
+                "returns, and so must the next step's write: keep it in the pool"
+            )
+        want = []
+        for i, _, end in STEPS[2]:
+            q, k, v = (inputs[x][i][:end].swapaxes(0, 2) for x in "qkv")
+            want.append(attention64(q[:, :, -1:], k, v).swapaxes(0, 2))
+        close(got, np.concatenate(want), tol=1e-5, dtype=mx.float32, what="attention of the third step")
+
+
 # Tasks 3 and 4: on Metal
 
 
@@ -554,6 +590,37 @@ class DecodeMatchesFloat64:
 
     def verify(inputs, values):
         judged(inputs, values)
+
+
+def feature_by_feature(x):
+    """The numbers of x (N, H, L, D) in memory that holds the first feature of all rows, then the second."""
+    return mx.contiguous(x.swapaxes(1, 3)).swapaxes(1, 3)
+
+
+def judged_views(inputs, values):
+    """As `judged`; also names whoever took the queries, or the pool, for row-major."""
+    wrong = {
+        f"the strides of {name} were ignored": lambda name=name: paged64(
+            inputs | {name: mx.contiguous(inputs[name].swapaxes(1, 3)).reshape(inputs[name].shape)}
+        )
+        for name in ("q", "keys", "values")
+    }
+    judged(inputs, values, more=wrong)
+
+
+@case(task=3)
+class DecodeReadsByStrides:
+    """Queries and a pool in another layout give the result of row-major ones."""
+
+    def inputs(rng):
+        return random_batch(rng, rows=[1, 1], lengths=[20, 35], H=4, H_kv=2, D=16)
+
+    def observe(solution, inputs):
+        views = {name: feature_by_feature(inputs[name]) for name in ("q", "keys", "values")}
+        return checked_run(lambda: metal(solution)(**options(inputs | views)))
+
+    def verify(inputs, values):
+        judged_views(inputs, values)
 
 
 @case(task=3, params=[{"page_size": 16}, {"page_size": 64}])
@@ -648,6 +715,21 @@ class PrefillMatchesFloat64:
 
     def verify(inputs, values):
         judged(inputs, values)
+
+
+@case(task=4)
+class PrefillReadsByStrides:
+    """Queries and a pool in another layout give the result of row-major ones, in tiles too."""
+
+    def inputs(rng):
+        return random_batch(rng, rows=[3, 1], lengths=[20, 35], H=4, H_kv=2, D=16)
+
+    def observe(solution, inputs):
+        views = {name: feature_by_feature(inputs[name]) for name in ("q", "keys", "values")}
+        return checked_run(lambda: metal(solution)(**options(inputs | views)))
+
+    def verify(inputs, values):
+        judged_views(inputs, values)
 
 
 @case(task=4, params=[{"page_size": 16}, {"page_size": 5}])

@@ -128,6 +128,21 @@ _PIECES = [
         "UnusedSlotsAreNeverRead",
     ),
     layer("layer-not-written", WRITE, "written = keys[self.layer], values[self.layer]", "paged_write was never called"),
+    layer(
+        "layer-not-kept",
+        "        keys[self.layer], values[self.layer] = written\n",
+        "",
+        "keep it in the pool",
+        "StepsWaitForEachOther",
+    ),
+    layer(
+        "layer-not-waiting",
+        "        keys[self.layer], values[self.layer] = written\n        return paged_attention(q, *written,",
+        "        old = keys[self.layer], values[self.layer]\n"
+        "        keys[self.layer], values[self.layer] = written\n        return paged_attention(q, *old,",
+        "must read what paged_write returns",
+        "StepsWaitForEachOther",
+    ),
     layer("layer-keys-as-values", "paged_write(k, v,", "paged_write(k, k,", "values are wrong"),
     layer("layer-exchanged", RETURN, "return paged_attention(q, *written[::-1], *self.places)", "values are wrong"),
     layer(
@@ -204,6 +219,20 @@ _DECODE = [
         "k_head + (page * page_size + row) * D;\n  const auto value = v_head + (page * page_size + row) * D;",
         PAGE_STRIDE,
     ),
+    decode(
+        "decode-strides-of-q",
+        "float(q_head[d * q_strides[3]])",
+        "float(q[(request * q_shape[1] + h) * D + d])",
+        "the strides of q were ignored",
+        "DecodeReadsByStrides",
+    ),
+    decode(
+        "decode-feature-stride",
+        "float(value[d * values_strides[3]])",
+        "float(value[d])",
+        "values are wrong",
+        "DecodeReadsByStrides",
+    ),
     decode("decode-key-as-value", VALUE, VALUE.replace("v_head", "k_head"), "expected"),
     decode("decode-whole-pages", LOOP, WHOLE_PAGES, UNUSED, "DecodeReadsNoUnusedSlot"),
     decode("decode-one-more", LOOP, "s <= length; s += simdgroups", UNUSED, "DecodeReadsNoUnusedSlot"),
@@ -248,6 +277,7 @@ _PREFILL = [
     prefill("prefill-no-table", FOUND, "const long page = s / page_size;", NO_TABLE),
     prefill("prefill-tile-page", FOUND, "const long page = pages[first / page_size];", "expected"),
     prefill("prefill-row", "s % page_size * strides[2]", "i / D % page_size * strides[2]", "expected"),
+    prefill("prefill-feature-stride", "d * strides[3]", "d", "values are wrong", "PrefillReadsByStrides"),
     prefill("prefill-page-stride", "page * strides[0]", "page * page_size * strides[2]", PAGE_STRIDE),
     prefill(
         "prefill-past-the-end", "    if (s < end) {", "    if (s < end + ROWS) {", UNUSED, "PrefillReadsNoUnusedSlot"
