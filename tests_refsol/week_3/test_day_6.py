@@ -383,6 +383,25 @@ class RandomLogs:
         judge_hazards(inputs, got)
 
 
+@case(task=2)
+class LongLogsAreQuick:
+    """What the host knows to be done can never race again: a call takes no longer in a long log than in a short one."""
+
+    def inputs(rng):
+        return {"rounds": 12_000, "stream": str(rng.choice(["a", "b"]))}
+
+    def observe(solution, inputs):
+        call, stream = solution.module("serving.streams").Call, inputs["stream"]
+        each = [("access", stream, "forward", ("q",), ("p",)), ("record", stream, "e"), ("wait", "cpu", "e")]
+        race = [("access", "c", "late", ("p",), ()), ("access", "d", "too", (), ("p",))]
+        log = [call(*entry) for entry in [*each * inputs["rounds"], *race]]
+        return [[h.kind, h.buffer, h.first, h.second] for h in solution.module("serving.hazards").find_hazards(log)]
+
+    def verify(inputs, got):
+        text = f"{inputs['rounds']} batches that the host waited for, then a read and a write of 'p': {got[:3]}"
+        unequal(got, [["WAR", "p", "late", "too"]], text)
+
+
 @case(task=2, params=[{"name": name} for name in PITFALLS])
 class PitfallsAreFound:
     """Each seeded race is found on the device that ran it, and nothing in the repaired program."""
@@ -440,7 +459,8 @@ class Pooled:
         if action == "load":
             return self.pool.load(self.steps(steps, ids))
         read = self.pool.read(self.steps(steps, ids))
-        return {"dtype": str(read.dtype).split(".")[-1], "tokens": read.tolist()}
+        kind = next((name for name in ("mlx", "numpy") if type(read).__module__.startswith(name)), "neither")
+        return {"dtype": str(read.dtype).split(".")[-1], "tokens": read.tolist(), "kind": kind}
 
 
 def pool_case(rng: np.random.Generator, rows: int, max_len: int) -> dict:
@@ -488,6 +508,7 @@ class PoolKeepsAllTokens:
         batches = [steps for action, steps, _ in inputs["actions"] if action == "read"]
         for steps, want, read in zip(batches, inputs["want"], got, strict=True):
             unequal(read["dtype"], "int32", f"the pool gave {read['dtype']}: token ids are int32")
+            unequal(read["kind"], inputs["xp"], f"a pool with xp={inputs['xp']} gave an array of {read['kind']}")
             tokens = list(read["tokens"])
             unequal(len(tokens), sum(b - a for _, a, b, _ in steps), f"{steps} read {len(tokens)} tokens")
             for (row, start, end, _), hoped in zip(steps, want, strict=True):
@@ -651,12 +672,12 @@ class HistoryIsReadFirst:
             raise AssertionError(f"{error}\n{likely}") from None
 
 
-@case(task=3, params=[{"penalty": False}, {"penalty": True}])
+@case(task=3, params=[{"penalty": False}, {"penalty": True}, {"penalty": False, "temperature": 0.8}])
 class OthersKeepTheirOverlap:
     """Only batches whose next step needs history are read first; without such a request, the loop launches ahead."""
 
-    def inputs(rng, penalty):
-        adds = [request(0, [1, 2], 6), request(1, [3], 2) | {"penalty": penalty}]
+    def inputs(rng, penalty, temperature=0.0):
+        adds = [request(0, [1, 2], 6), request(1, [3], 2) | {"penalty": penalty, "temperature": temperature}]
         return {"scheduler": "chunked", "memory": "rows", "script": script(*adds)}
 
     def observe(solution, inputs):
@@ -668,18 +689,23 @@ class OthersKeepTheirOverlap:
             event for event, after in zip(got["events"], got["events"][1:], strict=False) if after[:4] == event[:4]
         ]
         early = got["events"].index("read 0") < got["events"].index("launch 1")
-        unequal(early, inputs["script"]["adds"][1]["penalty"], f"launches and reads came in the order {got['events']}")
+        order = f"launches and reads came in the order {got['events']}"
+        unequal(early, inputs["script"]["adds"][1]["penalty"], f"{order}: a history must be read first")
         if not ahead:
             raise AssertionError(f"nothing was launched ahead: {got['events']}")
 
 
-@case(task=3, params=[{"loop": loop, "later": at} for loop in ("overlap", "careful") for at in (0, 2)])
+@case(
+    task=3,
+    params=[{"loop": loop, "later": at} for loop in ("overlap", "careful") for at in (0, 2)]
+    + [{"loop": "careful", "later": 0, "scheduler": "mixed"}],  # a prompt that was begun is in `running` there
+)
 class PrefillsOneByOne:
     """With `overlap_prefills` off, a prompt's first token is read before the next prompt; decodes still overlap."""
 
-    def inputs(rng, loop, later):
+    def inputs(rng, loop, later, scheduler="chunked"):
         prompts = [request(uid, list(range(uid, uid + 14)), 4, at=later * uid) for uid in range(3)]
-        return {"scheduler": "chunked", "memory": "rows", "script": script(*prompts), "loop": loop}
+        return {"scheduler": scheduler, "memory": "rows", "script": script(*prompts), "loop": loop}
 
     def observe(solution, inputs):
         return launches(solution, inputs, inputs["loop"])
@@ -1026,6 +1052,9 @@ class AFailedBatchEndsItsRequests:
             ended = {uid for uid, outputs in judge.outputs_of(trace).items() if outputs[-1][1] == "error"}
             what = f"batch {number}, of requests {sorted(failed)}, failed ({kind})"
             unequal(ended, failed, f'{what}: requests {sorted(ended)} ended with "error"')
+            hoped = "cannot be launched" if kind == "fail_launch" else "was lost"
+            if not any(hoped in text for text in trace["logged"]):
+                raise AssertionError(f"{what}; the log holds {trace['logged']}, and not what the runner raised")
             judge.assert_ends_once(inputs["script"], trace | {"steps": trace["count"]})
             for uid, tokens in judge.tokens_of(trace).items():
                 hoped = judge.expected(inputs["script"], trace["max_len"])[uid][0]

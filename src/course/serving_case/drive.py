@@ -129,7 +129,7 @@ class _Driver:
     def _add(self, add: dict[str, object]) -> None:
         sampler, request = self.solution.module("text.sampler"), self.solution.module("serving.request")
         penalty = 1.1 if add["penalty"] else 1.0
-        sampling = sampler.SamplingParams(temperature=0.0, repetition_penalty=penalty)
+        sampling = sampler.SamplingParams(temperature=add.get("temperature", 0.0), repetition_penalty=penalty)
         stop = frozenset(add["stop"])
         try:
             self.engine.add(request.Request(add["uid"], list(add["ids"]), add["max_tokens"], sampling, stop))

@@ -242,6 +242,13 @@ _HAZARDS = [
         "TwoAccesses",
     ),
     hazards(
+        "keeps-them-all",
+        "self.accesses[buffer] = [old for old in (*self.accesses[buffer], new) if known[old.who] < old.count]",
+        "self.accesses[buffer].append(new)",
+        "a call takes no longer in a long log",
+        "LongLogsAreQuick",
+    ),
+    hazards(
         "keeps-the-latest-only",
         "self.accesses[buffer] = [old for old in (*self.accesses[buffer], new) if known[old.who] < old.count]",
         "self.accesses[buffer] = [new] if known[new.who] < new.count else []",
@@ -298,6 +305,7 @@ LAUNCH = "        launched = None if batch is None else Flight(batch, self.launc
 READ = "        outputs = self.read()\n        self.flight = launched\n"
 BUSY = "return self.flight is not None or super().busy"
 PENALTY = "if any(step.request.sampling.repetition_penalty != 1 for step in batch.sampling):"
+FROM_POOL = "self.tokens[self._index([(step.request.row, p) for step in steps for p in range(step.start, step.end)])]"
 CAUGHT = "        except Exception as error:\n            return error\n"
 
 _OVERLAP = [
@@ -342,6 +350,14 @@ _OVERLAP = [
         "known = request.ids[start:end]",
         "known = request.ids[:end]",
         "read was",
+        "PoolKeepsAllTokens",
+        POOL,
+    ),
+    overlap(
+        "always-on-mlx",
+        FROM_POOL,
+        FROM_POOL.replace("self.tokens[", "mx.array(self.tokens[") + ")",
+        "xp=numpy gave an array of mlx",
         "PoolKeepsAllTokens",
         POOL,
     ),
@@ -420,6 +436,20 @@ _OVERLAP = [
         PENALTY.replace("in batch.sampling)", "in batch.sampling[:1])"),
         "a request with a repetition penalty was launched before its last token was read",
         "HistoryIsReadFirst",
+    ),
+    overlap(
+        "draws-are-read-first",
+        PENALTY,
+        PENALTY.replace("any(", "any(step.request.sampling.temperature > 0 or "),
+        "must be read first",
+        "OthersKeepTheirOverlap",
+    ),
+    overlap(
+        "begun-prompts-are-forgotten",
+        "any(request.cached_len < request.prompt_len for request in self.scheduler.requests.values())",
+        "bool(self.scheduler.waiting)",
+        "a prefill after a prefill, was launched before that was read",
+        "PrefillsOneByOne",
     ),
     overlap(
         "one-penalty-stops-all",
@@ -583,6 +613,22 @@ _ABORT = [
         CAUGHT,
         "        except ValueError as error:\n            return error\n",
         "cannot be launched",
+        "AFailedBatchEndsItsRequests",
+        OVERLAP,
+    ),
+    abort(
+        "errors-are-not-logged",
+        '            logger.exception("a batch of %d requests failed", len(batch.steps))\n',
+        "",
+        "and not what the runner raised",
+        "AFailedBatchEndsItsRequests",
+        OVERLAP,
+    ),
+    abort(
+        "launch-error-is-asked-for-results",
+        "            if isinstance(pending, Exception):\n                raise pending\n",
+        "",
+        "and not what the runner raised",
         "AFailedBatchEndsItsRequests",
         OVERLAP,
     ),
