@@ -19,6 +19,7 @@ from course.kernels.examples import examples
 from tiny_llm_ref.kernels.metal import add, rms_norm, rope, swiglu
 from tiny_llm_ref.kernels.metal_flash import metal_flash_attention
 from tiny_llm_ref.kernels.metal_matmul import quantized_matmul, quantized_matvec, split_k_matvec
+from tiny_llm_ref.kernels.metal_paged import metal_paged_attention
 from tiny_llm_ref.kernels.quantize import quantize
 
 COMMAND = ["clang", "-x", "cl", "-cl-std=clc++2021", "-Xclang", "-finclude-default-header", "-target", "spir64"]
@@ -93,13 +94,14 @@ def sources() -> dict[str, str]:
 
 
 def test_every_kernel_keeps_address_spaces_apart(sources: dict[str, str], tmp_path: Path) -> None:
-    assert len(sources) == 10
+    assert len(sources) == 12
     assert {name: problems(source, tmp_path) for name, source in sources.items()} == dict.fromkeys(sources, "")
 
 
 def test_inputs_in_constant_memory(tmp_path: Path) -> None:
     """MLX passes an input of fewer than 8 numbers in another address space."""
     x, table, matrix = mx.ones((1, 1, 1, 2)), mx.ones((1, 1)), quantize(mx.ones((1, 32)), 32)
+    pool = mx.ones((1, 1, 2, 8)), mx.ones((1, 1, 2, 8)), mx.array([[0]])
     sources = launched(
         [
             lambda: add(x, x),
@@ -111,9 +113,11 @@ def test_inputs_in_constant_memory(tmp_path: Path) -> None:
             lambda: quantized_matmul(mx.ones(32), matrix),
             lambda: metal_flash_attention(*[mx.ones((1, 1, 1, 8))] * 3),
             lambda: metal_flash_attention(mx.ones((1, 1, 2, 8)), *[mx.ones((1, 1, 1, 8))] * 2),
+            lambda: metal_paged_attention(mx.ones((1, 1, 1, 8)), *pool, mx.array([0, 1]), mx.array([1])),
+            lambda: metal_paged_attention(mx.ones((2, 1, 1, 8)), *pool, mx.array([0, 2]), mx.array([2])),
         ]
     )
-    assert len(sources) == 10
+    assert len(sources) == 12
     assert {name: problems(source, tmp_path) for name, source in sources.items()} == dict.fromkeys(sources, "")
 
 
