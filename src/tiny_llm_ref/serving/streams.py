@@ -47,9 +47,10 @@ class Op(NamedTuple):
 
 # ANCHOR: call
 class Call(NamedTuple):
-    """One line of a device's log, in the order of the calls; enough to tell what is ordered with what.
+    """One line of a device's log, in the order of the calls.
 
-    kind: "access": op `name` of stream `who` (or "cpu", the host itself) reads and writes buffers;
+    It is enough to tell what is ordered with what.
+    kind: "access": op `name` of stream `who` ("cpu": the host) reads and writes buffers;
     "record": the event `name` now stands for all that stream `who` was given so far;
     "wait": what `who` does from now on comes after the latest record of event `name`.
     """
