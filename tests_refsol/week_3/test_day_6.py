@@ -12,7 +12,7 @@ from course.model_case import SMALL, model_inputs, model_of, oracle
 from course.serving_case import judge
 from course.serving_case.drive import drive
 from course.serving_case.overlap_case import Questions, Recorder, Simulated, lifetimes
-from course.serving_case.stream_oracle import judge_hazards, judge_trace, log_of
+from course.serving_case.stream_oracle import hazards_of, judge_hazards, judge_trace, log_of
 from course.serving_case.stream_pitfalls import PITFALLS
 from course.serving_case.stream_programs import (
     elapsed,
@@ -25,6 +25,7 @@ from course.serving_case.stream_programs import (
     run,
     synchronize,
     wait,
+    whole_log,
 )
 from course.serving_case.workload import request, script, workload
 from course.suspects import named
@@ -255,6 +256,39 @@ class SharedUnits:
 
     def verify(inputs, got):
         judge_trace(inputs, got)
+
+
+LEGACY = [launch("a", "x", 9, (), "p"), launch("default", "y", 5, "p", "p"), launch("a", "z", 2, "p")]
+
+
+@case(
+    task=1,
+    params=[
+        {"calls": program(*LEGACY, blocking="a"), "races": []},
+        {"calls": program(*LEGACY), "races": [["RAW", "x", "y"], ["RAW", "y", "z"], ["WAW", "x", "y"]]},
+        {"calls": program(LEGACY[0], launch("default", "y", 5), launch("b", "z", 2, "p"), blocking="ab"), "races": []},
+        {"calls": program(LEGACY[0], launch("b", "y", 5, "p"), blocking="ab"), "races": [["RAW", "x", "y"]]},
+        {"calls": program(*LEGACY[1:], launch("b", "w", 1, "p"), blocking="a"), "races": [["RAW", "y", "w"]]},
+    ],
+)
+class TheLogKnowsTheDefaultStream:
+    """The order of the default stream and blocking ones is in the log, too: a detector sees nothing else."""
+
+    def inputs(rng, calls, races):
+        return {"program": calls, "races": races}
+
+    def observe(solution, inputs):
+        return whole_log(solution, inputs["program"])
+
+    def verify(inputs, got):
+        found = [[kind, first, second] for kind, _, first, second in hazards_of([tuple(call) for call in got])]
+        unequal(found, inputs["races"], f"by the log {found} may race, expected {inputs['races']}; the log is {got}",
+                {"the order with the default stream is kept in time, and the log does not show it":
+                 hazards_without_default(inputs["program"])})  # fmt: skip
+
+
+def hazards_without_default(calls: dict) -> list[list[str]]:
+    return [[kind, first, second] for kind, _, first, second in hazards_of(log_of(calls))]
 
 
 @case(task=1, params=[{"number": i} for i in range(12)])
@@ -801,22 +835,35 @@ class NoHazards:
     """On simulated streams both loops give the right tokens, and no access to a page, token or buffer is a race."""
 
     def inputs(rng, scheduler, memory, loop):
-        made = workload(int(rng.integers(2**31)), requests=8, aborts=0.2, steps=10)
-        times = dict(
-            zip(("prepare", "process", "forward", "token", "copy"), rng.integers(1, 60, 5).tolist(), strict=True)
-        )
-        return {"scheduler": scheduler, "memory": memory, "script": made, "loop": loop, "costs": times}
+        return simulated_case(rng, scheduler, memory, loop, aborts=0.0)
 
     def observe(solution, inputs):
-        scheduler = scheduler_of(solution, inputs["scheduler"], inputs["memory"])
-        runner = Simulated(solution, scheduler.memory, launch_cost=1, **inputs["costs"])
-        trace = drive(solution, scheduler, inputs["script"], loop_of(solution, inputs["loop"]), runner=runner)
-        return {"trace": trace, "hazards": runner.hazards(solution)}
+        return simulated(solution, inputs)
 
     def verify(inputs, got):
-        if got["hazards"]:
-            raise AssertionError(f"{len(got['hazards'])} hazards, the first: {got['hazards'][0]}")
-        judge.verify(inputs["script"], got["trace"])
+        judge_simulated(inputs, got)
+
+
+def simulated_case(rng: np.random.Generator, scheduler: str, memory: str, loop: str, aborts: float) -> dict:
+    """A workload for the simulated device, and how long everything takes there."""
+    made = workload(int(rng.integers(2**31)), requests=8, aborts=aborts, steps=10)
+    costs = dict(zip(("prepare", "process", "forward", "token", "copy"), rng.integers(1, 60, 5).tolist(), strict=True))
+    return {"scheduler": scheduler, "memory": memory, "script": made, "loop": loop, "costs": costs}
+
+
+def simulated(solution, inputs: dict) -> dict:
+    """Run a workload on the simulated device, and let the detector read its log."""
+    scheduler = scheduler_of(solution, inputs["scheduler"], inputs["memory"])
+    runner = Simulated(solution, scheduler.memory, launch_cost=1, **inputs["costs"])
+    trace = drive(solution, scheduler, inputs["script"], loop_of(solution, inputs["loop"]), runner=runner)
+    return {"trace": trace, "hazards": runner.hazards(solution)}
+
+
+def judge_simulated(inputs: dict, got: dict) -> None:
+    """Raise AssertionError for a hazard, or a wrong token."""
+    if got["hazards"]:
+        raise AssertionError(f"{len(got['hazards'])} hazards, the first: {got['hazards'][0]}")
+    judge.verify(inputs["script"], got["trace"])
 
 
 def caches_of(solution, model, scheduler, kind: str):
@@ -950,6 +997,21 @@ class RandomAborts:
     def verify(inputs, got):
         for made, trace in zip(inputs["scripts"], got, strict=True):
             judge.verify(made, trace)
+
+
+@case(task=4, params=combined([{"loop": "overlap"}]), timeout=8.0)
+class AbortsAreNoHazards:
+    """On simulated streams an aborted request's pages go to somebody else only when no op can touch them any more."""
+
+    def inputs(rng, scheduler, memory, loop):
+        return [simulated_case(rng, scheduler, memory, loop, aborts=0.6) for _ in range(5)]
+
+    def observe(solution, inputs):
+        return [simulated(solution, each) for each in inputs]
+
+    def verify(inputs, got):
+        for each, result in zip(inputs, got, strict=True):
+            judge_simulated(each, result)
 
 
 def told(output) -> list | None:

@@ -6,6 +6,7 @@ Knows batches by their steps; nothing of the package under test but its public n
 from collections.abc import Callable, Collection
 
 import mlx.core as mx
+import numpy as np
 
 from course.solution import Solution
 
@@ -102,6 +103,8 @@ class Questions:
 
     METHODS = ("item", "tolist", "__int__", "__float__", "__bool__", "__index__", "__array__")
     FUNCTIONS = ("eval", "synchronize")
+    COPIES = ("array", "asarray", "ascontiguousarray")
+    """Functions of NumPy that read an `mx.array` through its buffer, without a call of a method."""
 
     def __init__(self):
         self.asked: list[str] = []
@@ -113,15 +116,20 @@ class Questions:
                 original = getattr(owner, name)
                 self._patched.append((owner, name, original))
                 setattr(owner, name, self._noting(original, f"{words}.{name}"))
+        for name in self.COPIES:
+            original = getattr(np, name)
+            self._patched.append((np, name, original))
+            setattr(np, name, self._noting(original, f"np.{name}", lambda x=None, *_: isinstance(x, mx.array)))
         return self
 
     def __exit__(self, *_: object) -> None:
         while self._patched:
             setattr(*self._patched.pop())
 
-    def _noting(self, original: Callable, words: str) -> Callable:
+    def _noting(self, original: Callable, words: str, waits: Callable[..., bool] = lambda *_: True) -> Callable:
         def noted(*args: object, **options: object) -> object:
-            self.asked.append(words)
+            if waits(*args):
+                self.asked.append(words)
             return original(*args, **options)
 
         return noted

@@ -147,6 +147,7 @@ def log_of(program: dict[str, object]) -> list[tuple[str, str, str, tuple, tuple
 
 HAZARD_MISTAKES = {
     "no-host": "an op was compared with what the host had done before it launched it",
+    "record-shared": "a record shared its stream's clock, and did not copy it: what came after it counted as captured",
     "host-later": "the host was thought to have waited for what it had only launched",
     "no-fifo": "the ops of one stream were not ordered with each other",
     "record-ignored": "a wait for an event ordered nothing",
@@ -193,6 +194,8 @@ def _edges(log: list[tuple], mistake: str) -> Iterator[tuple[int, int]]:
             yield from ((j, i) for j in host[-1:])
         if kind == "wait" and (j := _record(log, i, name, mistake)) is not None:
             yield min(i, j), max(i, j)
+            if mistake == "record-shared":
+                yield from ((k, i) for k in range(j, i) if log[k][1] == log[j][1])
             if mistake == "wait-both":
                 yield from ((i, k) for k in range(i, len(log)) if log[k][1] == log[j][1])
         if mistake == "host-later" and who == "cpu" and kind == "access":

@@ -163,6 +163,13 @@ _STREAMS = [
         "SharedUnits",
     ),
     streams(
+        "default-order-is-not-logged",
+        "            self.wait(stream, self.marker(other))\n",
+        "            stream.free = max(stream.free, other.free)\n",
+        "kept in time, and the log does not show it",
+        "TheLogKnowsTheDefaultStream",
+    ),
+    streams(
         "negative-duration",
         "        if duration < 0:\n",
         "        if duration is None:\n",
@@ -188,7 +195,7 @@ _HAZARDS = [
         "event-shares-the-clock",
         CAPTURE,
         CAPTURE.replace(".copy()", ""),
-        "missing: RAW",
+        "a record shared its stream's clock",
         "SmallLogs",
     ),
     hazards(
@@ -403,6 +410,15 @@ _OVERLAP = [
         RUNNER,
     ),
     overlap(
+        "copies-the-pool-in-the-launch",
+        "        self.pool.load(batch.steps)\n",
+        "        import numpy as np\n\n        self.seen = np.array(self.pool.tokens)\n"
+        "        self.pool.load(batch.steps)\n",
+        "a launch called np.array",
+        "OverlapOnTheModel",
+        RUNNER,
+    ),
+    overlap(
         "reads-before-it-launches",
         READ_FIRST,
         READ_FIRST.replace(" and self.reads_first(self.flight.batch)", ""),
@@ -532,6 +548,13 @@ _ABORT = [
         "        if request.row is not None:\n",
         "while a step of it was in flight",
         "AbortAtEveryPoint",
+    ),
+    abort(
+        "row-races-after-an-abort",
+        LAST,
+        "        if request.row is not None:\n",
+        "does not wait for the read by 'forward",
+        "AbortsAreNoHazards",
     ),
     abort(
         "freed-twice",
