@@ -1,6 +1,7 @@
 """`batch` as a user meets it: every line is answered once, bad ones are told by number, a stopped run goes on."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -160,6 +161,56 @@ def test_mistakes_are_told(tmp_path):
     notes.write_text("my own notes\nand more\n")
     assert_one_line(batch(file, "--out", str(notes)), "notes.txt, line 1, is no answer of a batch")
     assert notes.read_text() == "my own notes\nand more\n"
+
+
+def test_the_requests_are_never_overwritten(tmp_path):
+    """One line without an end looks like an answer that was cut, whatever the path to it looks like."""
+    file = tmp_path / "asked.jsonl"
+    file.write_text('{"prompt": "x"}')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to(file)
+    (tmp_path / "hard").hardlink_to(file)
+    for out in ("sub/../asked.jsonl", "link", "hard"):
+        assert_one_line(batch(file, "--out", str(tmp_path / out)), "is the file of the requests")
+    assert file.read_text() == '{"prompt": "x"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "notes of one line",
+        '{"custom_id": [1], "response": {"status_code": 200}, "error": null}\n',
+        '{"custom_id": "a", "response": "yes", "error": null}\n',
+        "[" * 100_000 + "\n",
+    ],
+)
+def test_what_is_no_answer_stays_as_it_is(tmp_path, text):
+    file = tmp_path / "out.jsonl"
+    file.write_text(text)
+    with pytest.raises(CourseError, match="line 1, is no answer of a batch"):
+        Results(file)
+    assert file.read_text() == text
+
+
+def test_an_answer_that_was_cut_is_asked_again(tmp_path):
+    file = tmp_path / "out.jsonl"
+    for text in ('{"cus', '{"custom_id": "a", "response": {"stat'):
+        file.write_text(text)
+        results = Results(file)
+        results.close()
+        assert (results.done, file.read_text()) == (set(), "")
+
+
+@pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="needs /dev/stdin")
+def test_only_files_on_the_disk(tmp_path):
+    """A pipe can be read once, and a device is never at its end: neither may be replaced."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    file = asked(tmp_path, CHAT)
+    assert_one_line(course("batch", "/dev/stdin", stdin=b'{"prompt": "x"}\n'), "cannot read /dev/stdin: it is")
+    for path in (str(pipe), "/", "."):
+        assert_one_line(course("batch", path), f"cannot read {path}: it is a folder, a pipe or a device")
+    assert_one_line(batch(file, "--out", str(pipe)), f"cannot read {pipe}: it is a folder, a pipe or a device")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

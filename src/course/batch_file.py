@@ -6,6 +6,7 @@ custom_id is called by its number, "line-7".
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,16 +31,23 @@ class Line:
 def read_lines(path: Path, model: str) -> Iterator[Line]:
     """The requests of a file, blank lines left out; what is no request has an error. model: for bodies without one.
 
-    Raises CourseError for a file that cannot be read.
+    Raises CourseError for a file that cannot be read, or not twice.
     """
     seen: dict[str, int] = {}
     try:
+        _check_regular(path)
         with path.open("rb") as file:
             for number, text in enumerate(file, 1):
                 if text.strip():
                     yield _unique(_line(number, text, model), seen)
     except OSError as error:
         raise CourseError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _check_regular(path: Path) -> None:
+    """Raise CourseError for what is no plain file, and OSError where there is nothing."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise CourseError(f"cannot read {path}: it is a folder, a pipe or a device: give a file on the disk")
 
 
 def _unique(line: Line, seen: dict[str, int]) -> Line:
@@ -101,9 +109,9 @@ class Results:
 
     def __init__(self, path: Path):
         self.path = path
-        kept = list(self._kept())
-        self.done = {answer["custom_id"] for answer in kept}
         try:
+            kept = list(self._kept()) if path.exists() else []
+            self.done = {answer["custom_id"] for answer in kept}
             if path.exists():
                 self._replace(kept)
             self.file = path.open("a", encoding="utf-8")
@@ -111,13 +119,12 @@ class Results:
             raise CourseError(f"cannot write {path}: {error.strerror}") from None
 
     def _kept(self) -> Iterator[Json]:
-        try:
-            lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
-        except OSError as error:
-            raise CourseError(f"cannot read {self.path}: {error.strerror}") from None
+        _check_regular(self.path)
+        lines = self.path.read_bytes().split(b"\n")
         for number, text in enumerate(lines, 1):
             answer = _answer(text)
-            if answer is None and text.strip() and number < len(lines):
+            was_cut = number == len(lines) and text[: len(_BEGIN)] == _BEGIN[: len(text)]
+            if answer is None and text.strip() and not was_cut:
                 raise CourseError(f"{self.path}, line {number}, is no answer of a batch: choose another --out")
             if answer is not None and answer["response"] and answer["response"].get("status_code") == 200:
                 yield answer
@@ -147,6 +154,10 @@ class Results:
             raise CourseError(f"cannot write {self.path}: {error.strerror}") from None
 
 
+_BEGIN = b'{"custom_id": "'
+"""Of every line that `Results` writes: the last line of another file is no answer that was cut."""
+
+
 def _text(answer: Json) -> str:
     return json.dumps(answer) + "\n"  # in ASCII: what some programs take for the end of a line is escaped
 
@@ -154,6 +165,9 @@ def _text(answer: Json) -> str:
 def _answer(text: bytes) -> Json | None:
     try:
         answer = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return answer if isinstance(answer, dict) and {"custom_id", "response", "error"} <= set(answer) else None
+    if not isinstance(answer, dict) or not {"custom_id", "response", "error"} <= set(answer):
+        return None
+    fits = isinstance(answer["custom_id"], str) and isinstance(answer["response"], dict | None)
+    return answer if fits else None

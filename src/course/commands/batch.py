@@ -33,6 +33,7 @@ def _run(args: argparse.Namespace) -> int:
     import asyncio
     import faulthandler
     import logging
+    import os
 
     from course.batch_file import Results, read_lines
     from course.batch_run import run_batch
@@ -43,10 +44,10 @@ def _run(args: argparse.Namespace) -> int:
 
     faulthandler.enable()  # a kernel in C++ that crashes would else end the program without a word
     logging.disable(logging.CRITICAL)  # what goes wrong with a line is told with its number
-    out = args.out or args.file.with_suffix(".out.jsonl")
-    if out.absolute() == args.file.absolute():
-        raise CourseError(f"--out {out} is the file of the requests: choose another")
     total = sum(1 for _ in read_lines(args.file, args.model))
+    out = args.out or args.file.with_suffix(".out.jsonl")
+    if os.path.exists(out) and os.path.samefile(out, args.file):
+        raise CourseError(f"--out {out} is the file of the requests: choose another")
     served = Served.chosen(args, locate(args.model))
     results = Results(out)
     served.prepare()
