@@ -1,5 +1,6 @@
 """Day 3, paged KV: plain books, NumPy, Qwen3 in float64, and a model that is a hash are the oracles."""
 
+import io
 from itertools import count, pairwise
 
 import mlx.core as mx
@@ -520,6 +521,63 @@ class ThePoolOnlyBuildsTheGraph:
                     f"the call of {name} alone computed {size:,} bytes: it must only add to the graph, or the engine "
                     "waits in each layer for all that was launched before"
                 )
+
+
+def operations(arrays: list[mx.array]) -> int:
+    """How many operations the graph of some arrays holds that were not evaluated."""
+    graph = io.StringIO()
+    mx.export_to_dot(graph, *arrays)
+    return graph.getvalue().count("shape=rectangle")
+
+
+@case(task=3)
+class AWriteIsOneStep:
+    """However many rows a write has, it adds the same few operations to the graph: all rows are written at once."""
+
+    def inputs(rng):
+        return pool_inputs(rng, 4, 40, mx.float32, [2, 60])
+
+    def observe(solution, inputs):
+        counts = []
+        for part in inputs["writes"]:
+            pool = pool_of(solution, inputs)
+            mx.eval(part["k"], part["v"])
+            pool.write(part["layer"], part["k"], part["v"], part["slots"])
+            counts.append(operations([*pool.keys, *pool.values]))
+        return counts
+
+    def verify(inputs, got):
+        few, many = got
+        if many > 2 * few:
+            raise AssertionError(
+                f"a write of 60 rows added {many} operations to the graph, one of 2 rows {few}: write all rows with "
+                "one indexed assignment, not row by row"
+            )
+
+
+@case(task=3, params=[{"length": 1}, {"length": 40}])
+class GatherTakesWhatItNeeds:
+    """A gather takes memory for the pages up to its last position, however many pages the request has."""
+
+    def inputs(rng, length):
+        return pool_inputs(rng, 16, 1000, mx.float32, [16]) | {"length": length}
+
+    def observe(solution, inputs):
+        pool, part = pool_of(solution, inputs), inputs["writes"][0]
+        pool.write(part["layer"], part["k"], part["v"], part["slots"])
+        mx.eval(pool.keys, pool.values)
+        before = mx.get_active_memory()
+        mx.reset_peak_memory()
+        keys, values = pool.gather(part["layer"], list(range(1000)), inputs["length"])
+        mx.eval(keys, values)
+        return {"took": max(mx.get_peak_memory() - before, 0), "layer": pool.keys[0].nbytes}
+
+    def verify(inputs, got):
+        if got["took"] > got["layer"] // 4:
+            raise AssertionError(
+                f"gather of {inputs['length']} positions from a request with 1000 pages took {got['took']:,} bytes, "
+                f"and the keys of all its pages have {got['layer']:,}: pages behind the last position were read"
+            )
 
 
 SIZES = [

@@ -29,8 +29,8 @@ class PagePool:
         """Put row t of k and v into slot slots[t] of a layer. Where a slot is named twice, either row may stay.
 
         k, v: (T, H_kv, D) in the dtype of the pool. slots: (T,) integers on the host.
-        Lazy. The layer's memory is written in place, not copied, if nothing unevaluated reads what it held before: so
-        write once per layer and step, then read.
+        Lazy, and one assignment for all rows. The layer's memory is written in place, not copied, if nothing
+        unevaluated reads what it held before: so write once per layer and step, then read.
         """
         page, place = (mx.array(x) for x in np.divmod(slots, self.page_size))
         self.keys[layer][page, :, place] = k

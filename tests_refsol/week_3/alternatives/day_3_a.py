@@ -25,9 +25,11 @@ class PageAllocator(PageAllocator):
 
     def free(self, pages: Sequence[int]) -> None:
         """Look at all, then set all."""
-        for i, page in enumerate(pages):
-            if not 0 <= page < self.pages or self.is_free[page] or page in pages[:i]:
+        named = set()
+        for page in pages:
+            if not 0 <= page < self.pages or self.is_free[page] or page in named:
                 raise ValueError(f"page {page} is not one that can be freed")
+            named.add(page)
         self.is_free[list(pages)] = True
 
 

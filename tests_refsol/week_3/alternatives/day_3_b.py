@@ -82,10 +82,9 @@ class PageTable(PageTable):
 
 # file: cache/pool.py
 def _write(self: PagePool, layer: int, k: mx.array, v: mx.array, slots: np.ndarray) -> None:
-    for t, slot in enumerate(slots.tolist()):
-        page, place = divmod(slot, self.page_size)
-        self.keys[layer][page, :, place] = k[t]
-        self.values[layer][page, :, place] = v[t]
+    slots = mx.array(slots)[:, None]
+    where = slots // self.page_size, mx.arange(k.shape[1])[None], slots % self.page_size
+    self.keys[layer][where], self.values[layer][where] = k, v
 
 
 def _gather(self: PagePool, layer: int, pages: Sequence[int], length: int) -> tuple[mx.array, mx.array]:

@@ -434,6 +434,21 @@ _POOL = [
         "ThePoolOnlyBuildsTheGraph",
     ),
     pool(
+        "row-by-row",
+        WRITE_KEYS,
+        "for t, slot in enumerate(slots.tolist()):\n"
+        "            self.keys[layer][slot // self.page_size, :, slot % self.page_size] = k[t]",
+        "not row by row",
+        "AWriteIsOneStep",
+    ),
+    pool(
+        "all-pages-gathered",
+        USED,
+        "used = mx.array(pages, mx.int32)",
+        "pages behind the last position were read",
+        "GatherTakesWhatItNeeds",
+    ),
+    pool(
         "gathers-once",
         READ,
         "key = layer, tuple(pages), length\n        dense = self.__dict__.setdefault('dense', {})\n"
