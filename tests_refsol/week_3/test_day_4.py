@@ -249,8 +249,9 @@ class KeysAreSharedWhereThreadsWouldWait:
         requests, work = len(inputs["lengths"]), len(pieces) * inputs["kv_heads"]
         if inputs["cut"] and work < inputs["threads"]:
             raise AssertionError(
-                f"{work} pieces for {inputs['threads']} threads, contexts of {inputs['lengths']}: cut the keys, or all "
-                "but a few threads wait"
+                f"contexts of {inputs['lengths']} gave {len(pieces)} pieces, each worked on for {inputs['kv_heads']} "
+                f"key/value heads: {inputs['threads'] - work} of {inputs['threads']} threads have nothing to do. "
+                "Cut the keys of the longest into more pieces"
             )
         if inputs["cut"]:
             short = [p for p, after in pairwise(pieces) if p[1] == after[1] and p[5] - p[4] < 128]
