@@ -27,7 +27,7 @@ def build(parts: Iterable[str], package: Path, say: Callable[[str], None]) -> di
     for part in parts:
         try:
             if is_stale(*places[part]):
-                say(f"building {_NAMES[part]} (the first time takes up to a minute)")
+                say(f"building {_NAMES[part]} (the first time takes a minute or more)")
                 ensure_built(*places[part])
         except CourseError as error:
             problems[part] = str(error)

@@ -122,5 +122,5 @@ def build(solution: str) -> None:
     package = package_folder(solution)
     sources = extension_folder(package)
     if is_stale(sources, package, EXTENSION):
-        print(f"building {sources.name} (takes up to a minute)", file=sys.stderr, flush=True)
+        print(f"building {sources.name} (takes a minute or more)", file=sys.stderr, flush=True)
     ensure_built(sources, package, EXTENSION)

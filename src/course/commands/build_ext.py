@@ -19,7 +19,7 @@ def run(args: argparse.Namespace) -> int:
     source = extension_folder(package)
     began, stale = time.monotonic(), is_stale(source, package, EXTENSION)
     if stale:
-        print(f"building {source.relative_to(ROOT)} (the first time takes up to a minute)", flush=True)
+        print(f"building {source.relative_to(ROOT)} (the first time takes a minute or more)", flush=True)
     library = ensure_built(source, package, EXTENSION)
     done = f"built in {time.monotonic() - began:.1f} s" if stale else "up to date"
     print(f"{library.relative_to(ROOT)}: {done}")
