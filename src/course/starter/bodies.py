@@ -21,7 +21,8 @@ def stub_body(lines: list[str], node: Function, message: str) -> Edit:
         first, kept = _header_end(lines, node) + 1, ""
     else:
         first, kept = head.lineno, line[:start].rstrip() + "\n"
-    return Edit(first, last_line(lines, node), kept + _raise(indent, message) + (f"{indent}yield\n" * _yields(node)))
+    generator = f"{indent}yield  # only makes this a generator: replace it, too\n" * _yields(node)
+    return Edit(first, last_line(lines, node), kept + _raise(indent, message) + generator)
 
 
 def _after_docstring(lines: list[str], node: Function, indent: str, own_line: bool) -> tuple[int, str]:

@@ -30,8 +30,8 @@ class PagePool:
         """Put row t of k and v into slot slots[t] of a layer. Where a slot is named twice, either row may stay.
 
         k, v: (T, H_kv, D) in the dtype of the pool. slots: (T,) integers on the host.
-        Lazy. The layer's memory is written in place, not copied, if nothing unevaluated reads what it held before: so
-        write once per layer and step, then read.
+        Lazy, and one assignment for all rows. The layer's memory is written in place, not copied, if nothing
+        unevaluated reads what it held before: so write once per layer and step, then read.
         """
         raise NotImplementedError("Week 3 Day 3 Task 3: PagePool.write - see book/src/week3-03-paged-kv.md#task-3")
 

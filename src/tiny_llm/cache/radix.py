@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 class Node:
     """A stretch of pages that no cached prefix leaves in its middle.
 
-    keys, pages: what identifies each page, and its number; equally many. children: by the first of their keys.
-    ref_count: locks on this node or on one below it. time: the last walk that matched the whole node.
+    keys, pages: what identifies each page, and its number; equally many.
+    children: by the first of their keys.
+    ref_count: locks on this node or on one below it.
+    time: the last walk that matched the whole node.
     """
 
     keys: list[Hashable]
@@ -100,18 +102,24 @@ class RadixTree:
 
     # ANCHOR: heap
     def offer(self, node: Node) -> None:
-        """Name `node` in the heap if it is an unlocked leaf; once, so that the heap never outgrows the tree."""
+        """Name `node` in the heap if it is an unlocked leaf.
+
+        Once, so that the heap never outgrows the tree.
+        """
         if not (node.ref_count or node.children or node.queued):
             heapq.heappush(self._heap, (node.time, id(node), node))
             node.queued = True
 
     def oldest(self) -> Node:
-        """Take the unlocked leaf with the oldest time out of the heap. Of what is named there, some is out of date."""
+        """Take the unlocked leaf with the oldest time out of the heap.
+
+        What the heap says may be out of date.
+        """
         while self._heap:
             time, _, node = heapq.heappop(self._heap)
             node.queued = False
             if time == node.time and not (node.ref_count or node.children):
                 return node
             self.offer(node)  # again with its new time, if it is a candidate at all
-        raise LookupError("the heap names no unlocked leaf: was each one offered when it became one?")
+        raise LookupError("the heap names no unlocked leaf: was each one offered?")
         # ANCHOR_END: heap

@@ -73,7 +73,7 @@ class Answer:
         An error is an event of its own before DONE: the status was sent long ago.
         """
         raise NotImplementedError("Week 3 Day 7 Task 4: Answer.events - see book/src/week3-07-server.md#task-4")
-        yield
+        yield  # only makes this a generator: replace it, too
 
     def usage(self) -> Json:
         """Tokens of the prompts, and those that were chosen for all choices so far."""

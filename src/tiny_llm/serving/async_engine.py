@@ -69,7 +69,7 @@ class AsyncEngine:
 
     # ANCHOR: thread
     async def start(self) -> None:
-        """Start the thread, and wait until the engine is built. Raises what `build` raised."""
+        """Start the thread, and wait for the engine. Raises what `build` raised."""
         self.loop = asyncio.get_running_loop()
         self.built: asyncio.Future[int] = self.loop.create_future()
         self.thread = Thread(target=self.live, name="engine", daemon=True)
@@ -77,7 +77,7 @@ class AsyncEngine:
         self.max_len = await self.built
 
     def live(self) -> None:
-        """The engine's thread: `run`. Whatever is raised there is its end, and `die` tells everybody."""
+        """The engine's thread: `run`. An error there is its end, and `die` tells all."""
         try:
             self.run()
         except Exception as error:
@@ -85,14 +85,14 @@ class AsyncEngine:
             self.tell(self.die, error)
 
     def tell(self, function: Callable[..., None], *args: object) -> None:
-        """From the engine's thread: have the event loop call `function(*args)` soon, or never once it is closed."""
+        """From the engine's thread: let an open event loop call `function(*args)` soon."""
         try:
             self.loop.call_soon_threadsafe(function, *args)
         except RuntimeError:
             logger.warning("the event loop is closed: %s was not called", function.__name__)
 
     def publish(self, engine: Engine) -> None:
-        """In the engine's thread: note its stats. An assignment is one step, so readers never see a half of it."""
+        """In the engine's thread: note its stats. A reader never sees a half of them."""
         self.stats = stats_of(engine, self.pages)
 
     def ready(self, max_len: int) -> None:
@@ -100,7 +100,7 @@ class AsyncEngine:
         self.built.set_result(max_len)
 
     def die(self, error: Exception) -> None:
-        """In the event loop: the engine's thread has ended with `error`, and so do all requests."""
+        """In the event loop: the thread has ended with `error`, and so do all requests."""
         self.error = error
         if not self.built.done():
             self.built.set_exception(error)
@@ -133,7 +133,7 @@ class AsyncEngine:
         aborted. Raises, before anything is accepted, DeadError, DrainingError, or FullError.
         """
         raise NotImplementedError("Week 3 Day 7 Task 2: AsyncEngine.submit - see book/src/week3-07-server.md#task-2")
-        yield
+        yield  # only makes this a generator: replace it, too
 
     def admit(self, requests: int) -> None:
         """Raise DeadError, DrainingError or FullError unless `requests` more can be accepted now."""
@@ -146,7 +146,7 @@ class AsyncEngine:
     async def outputs(self, queue: "asyncio.Queue[Output | Exception]", uids: set[int]) -> AsyncIterator[Output]:
         """What comes out of `queue`, until each of `uids` has ended. An error that is found there is raised."""
         raise NotImplementedError("Week 3 Day 7 Task 2: AsyncEngine.outputs - see book/src/week3-07-server.md#task-2")
-        yield
+        yield  # only makes this a generator: replace it, too
 
     def deliver(self, outputs: Sequence[Output]) -> None:
         """In the event loop: hand outputs to whom they belong; those of requests that have ended are dropped."""

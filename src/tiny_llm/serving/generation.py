@@ -65,7 +65,7 @@ async def pieces(
     Raises what `outputs` and `Choice.add` raise; choices that have not ended then end with "error".
     """
     raise NotImplementedError("Week 3 Day 7 Task 4: pieces - see book/src/week3-07-server.md#task-4")
-    yield
+    yield  # only makes this a generator: replace it, too
 
 
 def joined(parts: list[Piece]) -> list[Piece]:

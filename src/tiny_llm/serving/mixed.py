@@ -39,7 +39,10 @@ class MixedScheduler(Scheduler):
 
     # ANCHOR: run
     def run(self, request: Request, tokens: int) -> Step | None:
-        """Launch the next tokens of a running request as soon as there are pages; None where there is no way."""
+        """Launch the next tokens of a running request as soon as there are pages.
+
+        None where there is no way.
+        """
         while True:
             try:
                 return self.launch(request, tokens)

@@ -17,10 +17,12 @@ def worst_case(request: Request, page_size: int) -> int:
 
 # ANCHOR: adder
 class PrefillAdder:
-    """Fills one prefill batch. Lives for one scheduling call, and sees no page handed out in between.
+    """Fills one prefill batch.
 
-    admitted: requests that hold a row and go on. token_budget: tokens that still fit in the batch.
-    reserved: pages that admitted requests may still ask for. It never exceeds `memory.available`.
+    Lives for one scheduling call, and sees no page handed out in between.
+    admitted: requests that hold a row and go on.
+    token_budget: tokens that still fit in the batch.
+    reserved: pages that admitted requests may still ask for, at most `memory.available`.
     """
 
     def __init__(self, memory: Memory, admitted: Iterable[Request], token_budget: int):

@@ -36,6 +36,8 @@ class Request:
     row: int | None = field(default=None, init=False)
     """Its row of the page table, while it has one."""
     cached_len: int = field(default=0, init=False)
+    hit_tokens: int | None = field(default=None, init=False)
+    """Tokens of it that the prefix cache had when it was first admitted; None before."""
     in_flight: int = field(default=0, init=False)
     """Steps that were launched and not read yet."""
     finish_reason: str | None = field(default=None, init=False)

@@ -17,6 +17,7 @@ class Scheduler:
     memory: where admitted requests live. token_budget: tokens that a prefill batch takes, though always one prompt.
     requests: those that were accepted and have not ended, by uid. waiting: those whose whole prompt was not launched
     yet, the oldest first. running: those whose whole prompt was launched, by uid, the oldest first.
+    asked_tokens, hit_tokens: of all prompts that were admitted, and how many of these the prefix cache had.
     Raises ValueError for a `token_budget` below 1: no batch would hold a token.
     """
 
@@ -28,6 +29,7 @@ class Scheduler:
         self.requests: dict[int, Request] = {}
         self.waiting: deque[Request] = deque()
         self.running: dict[int, Request] = {}
+        self.asked_tokens = self.hit_tokens = 0
 
     def add(self, request: Request) -> None:
         """Accept a request. It may choose fewer tokens than it asked for where memory allows no more.
@@ -68,12 +70,20 @@ class Scheduler:
         It is running from when its whole prompt was launched.
         """
         self.memory.grow(request, request.cached_len + tokens)
+        self.count(request)
         step = request.launch(tokens)
         if step.samples:
             self.running[request.uid] = request
         return step
 
     # ANCHOR_END: launch
+
+    def count(self, request: Request) -> None:
+        """Before the first launch of a request: note what the prefix cache was worth. Not again after preemption."""
+        if request.hit_tokens is None:
+            request.hit_tokens = request.cached_len
+            self.asked_tokens += request.prompt_len
+            self.hit_tokens += request.hit_tokens
 
     def commit(self, batch: Batch, results: Sequence[Sampled]) -> list[Output]:
         """Take the results of a launched batch, one for each of `batch.sampling`, in this order.

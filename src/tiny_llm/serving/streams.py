@@ -47,9 +47,10 @@ class Op(NamedTuple):
 
 # ANCHOR: call
 class Call(NamedTuple):
-    """One line of a device's log, in the order of the calls; enough to tell what is ordered with what.
+    """One line of a device's log, in the order of the calls.
 
-    kind: "access": op `name` of stream `who` (or "cpu", the host itself) reads and writes buffers;
+    It is enough to tell what is ordered with what.
+    kind: "access": op `name` of stream `who` ("cpu": the host) reads and writes buffers;
     "record": the event `name` now stands for all that stream `who` was given so far;
     "wait": what `who` does from now on comes after the latest record of event `name`.
     """
@@ -161,7 +162,7 @@ class Device:
 
     def synchronize_stream(self, stream: Stream) -> None:
         """Let the CPU wait for all that the stream was given."""
-        self.synchronize(self._marker(stream))
+        self.synchronize(self.marker(stream))
 
     def synchronize_device(self) -> None:
         """Let the CPU wait for all streams."""
@@ -175,7 +176,8 @@ class Device:
         """
         raise NotImplementedError("Week 3 Day 6 Task 1: Device.elapsed - see book/src/week3-06-overlap.md#task-1")
 
-    def _marker(self, stream: Stream) -> Event:
+    def marker(self, stream: Stream) -> Event:
+        """An event for all that the stream was given so far."""
         event = self.event(stream.name)
         self.record(event, stream)
         return event

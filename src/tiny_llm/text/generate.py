@@ -33,7 +33,7 @@ def generate(
     Raises ValueError for an empty prompt or a negative `max_tokens`.
     """
     raise NotImplementedError("Week 1 Day 6 Task 1: generate - see book/src/week1-06-generation.md#task-1")
-    yield
+    yield  # only makes this a generator: replace it, too
 
 
 def stream_text(tokenizer: Tokenizer, tokens: Iterator[int], stop: Sequence[str] = ()) -> Iterator[str]:
@@ -48,4 +48,4 @@ def stream_text(tokenizer: Tokenizer, tokens: Iterator[int], stop: Sequence[str]
     Raises ValueError for an empty stop string.
     """
     raise NotImplementedError("Week 1 Day 6 Task 4: stream_text - see book/src/week1-06-generation.md#task-4")
-    yield
+    yield  # only makes this a generator: replace it, too
