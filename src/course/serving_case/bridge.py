@@ -68,10 +68,10 @@ class Bridge:
                 return left
             await asyncio.sleep(0.005)
 
-    def objects(self) -> int:
-        """Requests of the package that anything still refers to."""
+    def objects(self, kind: type | None = None) -> int:
+        """Things of this kind that anything still refers to; None for requests of the package."""
         gc.collect()
-        return sum(type(thing) is self._request for thing in gc.get_objects())
+        return sum(type(thing) is (kind or self._request) for thing in gc.get_objects())
 
 
 def told(error: Exception) -> str:
@@ -106,10 +106,13 @@ def bridged(
         engine = solution.module("serving.async_engine").AsyncEngine(make, limit)
         try:
             await engine.start()
-            return await main(Bridge(solution, engine))
+            result = await main(Bridge(solution, engine))
         finally:
             runner.release()
             await engine.stop(1.0)
+        if engine.thread.is_alive():
+            raise AssertionError("the engine's thread goes on after `stop`: a None in the inbox ends it")
+        return result
 
     async def limited(watch: Watch) -> object:
         loop, task = asyncio.get_running_loop(), asyncio.ensure_future(whole())

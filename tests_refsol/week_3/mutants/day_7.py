@@ -90,6 +90,20 @@ _TEXT = [
         "CharactersStayWhole",
     ),
     text(
+        "stops-in-any-case",
+        "if found := [(at + len(s), at) for s in self.stop if (at := held.find(s)) >= 0]:",
+        "if found := [(at + len(s), at) for s in self.stop if (at := held.upper().find(s.upper())) >= 0]:",
+        "upper and lower case were taken for the same",
+        "NothingAfterTheStop",
+    ),
+    text(
+        "length-in-bytes",
+        "        self.length += len(text)\n",
+        "        self.length += len(text.encode())\n",
+        "bytes were counted, not characters",
+        "CharactersStayWhole",
+    ),
+    text(
         "length-without-what-is-held",
         "        self.length += len(text)\n",
         "        self.length += len(self.held)\n",
@@ -133,6 +147,59 @@ _BRIDGE = [
         "        while self.inbox.empty() or self.obey(engine):\n            outputs = engine.step()\n",
         "its thread spins",
         "IdleEnginesSleep",
+    ),
+    bridge(
+        "looks-now-and-then",
+        OBEY,
+        "        while not engine.busy and self.inbox.empty():\n"
+        "            __import__('time').sleep(0.01)\n        while not self.inbox.empty():\n",
+        "or looks now and then",
+        "IdleEnginesSleep",
+    ),
+    bridge(
+        "goes-on-after-stop",
+        "            if command is None:\n                return False\n",
+        "            if command is None:\n                continue\n",
+        "goes on after `stop`",
+        "OutputsReachTheirRequest",
+    ),
+    bridge(
+        "a-call-for-each-token",
+        "            if outputs:\n                self.tell(self.deliver, outputs)\n",
+        "            for output in outputs:\n                self.tell(self.deliver, [output])\n",
+        "what a step gave is one list",
+        "AStepIsOneCall",
+    ),
+    bridge(
+        "adds-in-the-event-loop",
+        "                self.inbox.put(self.addition(request))\n",
+        "                from threading import Event\n\n                got, engines = Event(), []\n"
+        "                self.inbox.put(lambda engine: (engines.append(engine), got.set()))\n"
+        "                got.wait()\n"
+        "                self.addition(request)(engines[0])\n                self.inbox.put(lambda engine: None)\n",
+        "the threads that call `add` and `abort`",
+        "TheEngineHasItsThread",
+    ),
+    bridge(
+        "refusal-past-tell",
+        "                self.tell(self.close, request.uid, RefusedError(str(error)))\n",
+        "                self.close(request.uid, RefusedError(str(error)))\n",
+        "until something else wakes the event loop",
+        "WhatCannotFitIsRefused",
+    ),
+    bridge(
+        "counts-until-it-is-read",
+        "            if output.finish_reason:\n                self.close(output.uid, output)\n            elif",
+        "            if",
+        "have ended unread, with a limit of 16",
+        "EndedRequestsMakeRoom",
+    ),
+    bridge(
+        "timer-goes-on",
+        "            if timer:\n                timer.cancel()\n",
+        "",
+        "a timer keeps what has ended in time",
+        "NothingIsKeptOfThePast",
     ),
     bridge(
         "waits-for-the-inbox",
@@ -357,6 +424,23 @@ _LIMITS = [
         "SlowBodiesAreRefused",
     ),
     limit(
+        "each-part-has-its-time",
+        LIMITS,
+        "        async with asyncio.timeout(limits.body_seconds):\n            async for part in request.stream():\n",
+        "        if parts := request.stream():\n"
+        "            while (part := await asyncio.wait_for(anext(parts, None), limits.body_seconds)) is not None:\n",
+        "0.1 s is for the whole body",
+        "SlowBodiesAreRefused",
+    ),
+    limit(
+        "last-token-checked",
+        LIMITS,
+        "for token in ids if token >= vocabulary]",
+        "for token in ids[-1:] if token >= vocabulary]",
+        "which is not the last was accepted",
+        "PromptsAreChecked",
+    ),
+    limit(
         "no-room-to-answer",
         LIMITS,
         "if len(ids) >= max_len:",
@@ -378,6 +462,14 @@ _LIMITS = [
         "        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n",
         "        await asyncio.wait(tasks[:1])\n",
         "unless_gone does not return (leaves)",
+        "WorkEndsWhenTheClientLeaves",
+    ),
+    limit(
+        "nobody-waits-for-the-end",
+        LIMITS,
+        "        await asyncio.gather(*tasks, return_exceptions=True)\n",
+        "",
+        "or nobody waited until it had ended",
         "WorkEndsWhenTheClientLeaves",
     ),
     limit(
@@ -636,6 +728,39 @@ _ANSWERS = [
 """,
         "a prompt was counted for each of its choices",
         "UsageIsCounted",
+    ),
+    answer(
+        "a-chunk-for-no-usage",
+        ANSWER,
+        "            if self.reply.include_usage:\n",
+        "            if self.reply:\n",
+        "a chunk without choices was sent though nobody asked",
+        "UsageIsCounted",
+    ),
+    answer(
+        "error-as-it-is",
+        ANSWER,
+        "            yield event(told.body())\n",
+        "            told = {'message': repr(error), 'type': 'error', 'param': None, 'code': None}\n"
+        "            yield event({'error': told})\n",
+        "the error object in a stream, as in an answer at once",
+        "FailuresEndTheirRequestOnly",
+    ),
+    answer(
+        "all-choices-fail",
+        GENERATION,
+        'choice.finish_reason or "error"',
+        '"error"',
+        "a choice that had ended before the failure failed, too",
+        "FailuresEndTheirRequestOnly",
+    ),
+    answer(
+        "end-token-not-timed",
+        GENERATION,
+        "            self.timing.token()\n",
+        "            if output.finish_reason != 'stop':\n                self.timing.token()\n",
+        "tokens that ended an answer were not counted",
+        "StopTokensHaveNoText",
     ),
     answer(
         "usage-unasked",
