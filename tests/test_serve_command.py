@@ -82,7 +82,7 @@ def test_every_part_can_be_chosen(parts):
         assert (state["pages"] is None) == (memory == "rows")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_lets_running_requests_end(model, number):
     """The client gets its whole answer, new requests are turned away meanwhile, and the trace is complete."""
     trace = model / f"trace-{number}.json"
@@ -105,19 +105,33 @@ def test_a_signal_lets_running_requests_end(model, number):
     assert {"launch 1", "read 1", "batch 1", "prefill", "decode"} <= {event["name"] for event in events}
 
 
-def test_a_second_signal_ends_it_now(model):
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_it_now(tmp_path, second):
+    """The client is told why its stream ends, and the trace is complete."""
+    trace = tmp_path / "trace.json"
     with (
-        serving(*SIZES, "--drain-seconds", "60", model=model) as server,
-        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as client,
+        serving("--rows", "2", "--pages", "300", "--drain-seconds", "60", "--trace", str(trace)) as server,
+        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=30) as client,
     ):
-        body = json.dumps({"model": str(model), "prompt": "a", "max_tokens": 90, "n": 16, "ignore_eos": True}).encode()
-        client.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+        body = {"model": "tiny", "prompt": "a", "max_tokens": 2000, "n": 16, "ignore_eos": True, "stream": True}
+        data = json.dumps(body).encode()
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(data) + data)
         while not server.ask("/state")[1]["running"]:
             time.sleep(0.005)
-        server.process.send_signal(signal.SIGINT)
-        server.process.send_signal(signal.SIGINT)
+        server.process.send_signal(signal.SIGTERM)
+        while not server.ask("/state")[1]["draining"]:
+            time.sleep(0.005)
+        server.process.send_signal(second)
+        asked = time.monotonic()
+        said = b""
+        while part := client.recv(1 << 16):
+            said += part
         server.process.communicate(timeout=20)
-        assert server.process.returncode in (0, 130)
+        assert server.process.returncode == 130
+        assert time.monotonic() - asked < 10
+    assert b"it is shutting down" in said
+    assert b"data: [DONE]\n\n" in said
+    assert json.loads(trace.read_text())
 
 
 @pytest.mark.parametrize(

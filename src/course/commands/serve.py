@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import errno
 import logging
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until told to stop. Exit status 0 after a drain, 130 after a second Ctrl-C, 2 for mistakes."""
+    """Serve until told to stop. Exit status 0 after a drain, 130 after a second signal, 2 for mistakes."""
     from course.worker import leave
 
     leave(_serve(args))
@@ -71,14 +72,22 @@ def _serve(args: argparse.Namespace) -> int:
             server = announcing(kind, str(served))(
                 app, engine, args.drain_seconds, args.host, listener.getsockname()[1]
             )
+            _obey_signals(server)
             try:
                 server.run(sockets=[listener])
-            except KeyboardInterrupt:  # uvicorn raises a second Ctrl-C again once it has stopped
+            except KeyboardInterrupt:  # uvicorn raises a second signal again once it has stopped
                 return 130
             except SystemExit:  # so uvicorn ends where the application does not start
                 startup.check()
                 raise
     return 1 if engine.error else 0
+
+
+def _obey_signals(server: object) -> None:
+    """A terminal that closes drains, too, unless `nohup` says no; SIGTERM ends the program no other way than Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, server.handle_exit)
 
 
 class _Formatter(logging.Formatter):

@@ -10,6 +10,9 @@ from starlette.applications import Starlette
 
 from .async_engine import AsyncEngine
 
+QUIET_SECONDS = 20.0
+"""A connection may ask for nothing, or not come to the end of its headers, for so long. uvicorn waits for ever."""
+
 
 class HttpServer(uvicorn.Server):
     """Serves `app` until SIGTERM or SIGINT. While the requests of `engine` end, for `drain_seconds` at most, new ones
@@ -24,6 +27,9 @@ class HttpServer(uvicorn.Server):
         self.engine = engine
         self.drain_seconds = drain_seconds
         self.draining: Future[None] | None = None
+        self.quiet_seconds = QUIET_SECONDS
+        self.quiet: dict[object, tuple[object, float]] = {}
+        """Connections that wait for a request: the one before, and since when."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Remember the event loop, since a signal handler runs outside it. Sockets send small parts at once.
@@ -36,11 +42,31 @@ class HttpServer(uvicorn.Server):
         await super().startup(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first time: drain. Then: stop now."""
+        """The first time: drain. Then: end the requests, and stop as soon as their clients have been told."""
         if self.draining is None and self.started:
             self.draining = asyncio.run_coroutine_threadsafe(self.drain(), self.loop)
-        else:
-            super().handle_exit(sig, frame)
+            return
+        if self.started:
+            asyncio.run_coroutine_threadsafe(self.engine.drain(0.0), self.loop)
+        super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % 10 == 0:
+            self.close_quiet(self.loop.time())
+        return await super().on_tick(counter)
+
+    def close_quiet(self, now: float) -> None:
+        """Close the connections that have waited for their next request for too long."""
+        waiting = {}
+        for connection in list(self.server_state.connections):
+            if connection.cycle and not connection.cycle.response_complete:
+                continue
+            last, since = self.quiet.get(connection, (connection.cycle, now))
+            waiting[connection] = (connection.cycle, since if last is connection.cycle else now)
+            if now - waiting[connection][1] > self.quiet_seconds:
+                connection.transport.close()
+        self.quiet = waiting
 
     async def drain(self) -> None:
         """Let the requests end, then stop."""

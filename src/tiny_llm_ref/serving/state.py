@@ -9,6 +9,8 @@ from .engine import Engine
 from .request import Request
 
 PlainState = dict[str, object]
+DEEPEST = 100
+"""Levels of the prefix tree in a picture."""
 
 
 class Stats(NamedTuple):
@@ -54,7 +56,7 @@ def state_of(engine: Engine) -> PlainState:
         "page_size": memory.page_size,
         "available": memory.available,
         "pages": table and {request.uid: table.pages(request.row) for request in admitted},
-        "tree": tree and _node(tree.root),
+        "tree": tree and _tree(tree.root),
     }
 
 
@@ -63,11 +65,24 @@ def _request(request: Request) -> PlainState:
     return {name: getattr(request, name) for name in names}
 
 
+def _tree(root: object) -> PlainState:
+    """The radix tree. Below DEEPEST levels, all nodes stand side by side: JSON can be read no deeper everywhere."""
+    top = _node(root)
+    waiting = [(child, top["children"], 1) for child in reversed(root.children.values())]
+    while waiting:
+        node, place, depth = waiting.pop()
+        plain = _node(node)
+        place.append(plain)
+        below = place if depth == DEEPEST else plain["children"]
+        waiting += [(child, below, min(depth + 1, DEEPEST)) for child in reversed(node.children.values())]
+    return top
+
+
 def _node(node: object) -> PlainState:
-    """One node of the radix tree and all below it."""
+    """One node alone."""
     return {
         "pages": list(node.pages),
         "tokens": list(node.keys[0]) if node.keys and isinstance(node.keys[0], tuple) else [],
         "locked": node.ref_count,
-        "children": [_node(child) for child in node.children.values()],
+        "children": [],
     }
