@@ -928,7 +928,6 @@ class ThePromptIsOfferedOnce:
     def verify(inputs, got):
         goes_on = inputs["adds"][0]["max_tokens"] > 1
         want = [["share", 7]] * goes_on + [["close", 0]]
-        shares = [entry for entry in got if entry[0] == "share"]
         mistakes = {
             "each result was offered, not only that of the prompt": [["share", n] for n in (7, 8, 9)] + [["close", 0]],
             "the prompt was never offered": [["close", 0]],
@@ -936,8 +935,13 @@ class ThePromptIsOfferedOnce:
             "a request that ends keeps nothing to offer: `close` does that": [["share", 7], ["close", 0]],
             "each chunk was offered": [["share", 6]] * (len(inputs["chunks"]) - 1) + want,
         }
-        what = f"calls of share (with the length of ids) and close, chunks {inputs['chunks']}, {len(shares)} offers"
-        explained(got, want, what, mistakes)
+        what = f"with a prompt in chunks of {inputs['chunks']}, the calls of the memory"
+        explained(calls(got), calls(want), what, {mistake: calls(each) for mistake, each in mistakes.items()})
+
+
+def calls(entries: list[list]) -> str:
+    """Calls of `share` and `close` in words."""
+    return ", ".join(f"share with {n} ids" if name == "share" else name for name, n in entries)
 
 
 @case(
