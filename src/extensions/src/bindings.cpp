@@ -14,6 +14,7 @@
 #include "fused.h"
 #include "fused_qkv.h"
 #include "paged_attention.h"
+#include "paged_write.h"
 #include "probes.h"
 #include "quantized_matmul.h"
 #include "threads.h"

@@ -48,8 +48,8 @@ struct Queries {
 
 // The keys and values of one head where they lie: number d of key s is keys[s * key_stride + d].
 //
-// With pages it is keys[offset + d], where `page_rows` says the offset of key s, and the strides mean nothing: then only
-// `KeyBlock` finds a row.
+// With pages it is keys[offset + d], where `page_rows` says the offset of key s, and the strides mean nothing: then
+// only `KeyBlock` finds a row.
 template <class T>
 struct KeysValues {
   const T* keys;
@@ -76,8 +76,8 @@ struct Softmax {
   std::vector<float> largest, sum, weighted;
 };
 
-// Writes what `count` parts of the keys together say of row r, its weighted values divided by the sum of the weights, to
-// result: D numbers. A row that has seen no key gets zeros.
+// Writes what `count` parts of the keys together say of row r, its weighted values divided by the sum of the weights,
+// to result: D numbers. A row that has seen no key gets zeros.
 void join(const Softmax* parts, int64_t count, int64_t r, int64_t D, float* result);
 
 // A block of keys and values, put in order for the products with many rows.

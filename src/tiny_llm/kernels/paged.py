@@ -15,17 +15,20 @@ from .flash import scale_of
 _ext = extension(__package__)
 
 
+# ANCHOR: places
 class Places(NamedTuple):
     """Whose rows stand where: n requests in a batch of T rows. All int32.
 
-    table: (n, max pages), page numbers; position s of a request stands in page table[s // page_size], row
-    s % page_size. What stands behind the pages in use is not read.
-    bounds: (n + 1,); request i owns rows bounds[i] .. bounds[i + 1] - 1. lengths: (n,), its keys, new ones included.
+    table: (n, max pages), page numbers; position s of a request stands in page
+    table[s // page_size], row s % page_size. What stands behind the pages in use is not read.
+    bounds: (n + 1,); request i owns rows bounds[i] .. bounds[i + 1] - 1.
+    lengths: (n,), its keys, new ones included.
     """
 
     table: mx.array
     bounds: mx.array
     lengths: mx.array
+    # ANCHOR_END: places
 
 
 def paged_attention(

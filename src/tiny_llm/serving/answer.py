@@ -1,13 +1,14 @@
 # This file is yours to edit. Read book/src/week3-07-server.md.
 """One answer: from requests in the engine to bytes for the client, whole or as a stream of events."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from .async_engine import AsyncEngine
 from .generation import Choice, Piece, joined
@@ -16,6 +17,10 @@ from .replies import Json, Reply
 from .request import Request
 
 logger = logging.getLogger(__name__)
+
+
+class StalledError(Exception):
+    """The client is there, and takes nothing."""
 
 
 # ANCHOR: event
@@ -60,12 +65,23 @@ class Answer:
         raise NotImplementedError("Week 3 Day 7 Task 4: Answer.__call__ - see book/src/week3-07-server.md#task-4")
 
     async def send(self, parts: AsyncIterator[Piece], scope: Scope, receive: Receive, send: Send) -> None:
-        """Send a stream of events, or all at once."""
-        if self.stream:
-            await StreamingResponse(self.events(parts), media_type="text/event-stream").stream_response(send)
-        else:
-            whole = self.reply.whole(joined([piece async for piece in parts]), self.usage())
-            await json_response(whole)(scope, receive, send)
+        """Send a stream of events, or all at once. Gives up on a client that takes nothing for `seconds`."""
+
+        async def in_time(message: Message) -> None:
+            try:
+                async with asyncio.timeout(self.seconds):
+                    await send(message)
+            except TimeoutError:
+                raise StalledError from None
+
+        try:
+            if self.stream:
+                await StreamingResponse(self.events(parts), media_type="text/event-stream").stream_response(in_time)
+            else:
+                whole = self.reply.whole(joined([piece async for piece in parts]), self.usage())
+                await json_response(whole)(scope, receive, in_time)
+        except StalledError:
+            logger.warning("a client reads nothing of its answer: it is left")
 
     async def events(self, parts: AsyncIterator[Piece]) -> AsyncIterator[bytes]:
         """The events of a stream: opening, a chunk for each piece, the usage if asked for, DONE.

@@ -1,6 +1,7 @@
 """What a client is told when something is wrong: OpenAI's error object, with an HTTP status."""
 
 from .async_engine import DeadError, DrainingError, FullError, RefusedError
+from .generation import FailedError
 
 KINDS = {
     400: "invalid_request_error",
@@ -18,6 +19,7 @@ STATUS: dict[type[Exception], int] = {
     FullError: 429,
     DrainingError: 503,
     DeadError: 503,
+    FailedError: 500,
     TimeoutError: 504,
 }
 

@@ -38,7 +38,7 @@ class GatheredLayer(RaggedLayer):
     def attend(self, q: mx.array, k: mx.array, v: mx.array, attend: Callable[..., mx.array]) -> mx.array:
         """Write all rows, then attend request by request: (T, H, 1, D).
 
-        In this order each layer of the pool is written once before it is read, so MLX writes it in place.
+        So each layer of the pool is written once before it is read, and MLX writes in place.
         """
         self.pool.write(self.layer, k[:, :, 0], v[:, :, 0], self.slots)
         return super().attend(q, k, v, attend)

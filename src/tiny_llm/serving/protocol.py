@@ -22,6 +22,9 @@ Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Stop = Annotated[str, Meta(min_length=1, max_length=256)]
 Stops = Stop | Annotated[list[Stop], Meta(max_length=4)]
 
+LEAST = 1e-6
+"""Below it, a temperature is greedy, and top_p keeps the best token alone."""
+
 REFUSED: dict[str, tuple[object, ...]] = {
     "best_of": (None, 1),
     "echo": (None, False),
@@ -50,9 +53,9 @@ class GenerationRequest(Struct, kw_only=True):
     max_tokens: Count | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Meta(ge=-1)] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=2**31 - 1)] | None = None
     min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    repetition_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
+    repetition_penalty: Annotated[float, Meta(ge=0.01, le=10)] | None = None
     seed: Seed | None = None
     n: Annotated[int, Meta(ge=1, le=16)] | None = None
     stop: Stops | None = None
@@ -60,6 +63,13 @@ class GenerationRequest(Struct, kw_only=True):
     ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+
+    def __post_init__(self) -> None:
+        """What float32 cannot tell from 0 would divide by it, or keep no token: it becomes what it is nearly."""
+        if self.temperature is not None and self.temperature < LEAST:
+            self.temperature = 0.0
+        if self.top_p is not None:
+            self.top_p = max(self.top_p, LEAST)
 
     @property
     def stops(self) -> list[str]:

@@ -1,6 +1,7 @@
 """OpenAI's replies: how pieces of choices are written, whole or as chunks of a stream."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from .generation import Piece, Token
 Json = dict[str, object]
 
 
-class Reply:
+class Reply(ABC):
     """One reply of an endpoint.
 
     logprobs: whether each token is reported with its log-probability. include_usage: whether a stream ends with a chunk
@@ -41,13 +42,13 @@ class Reply:
         """The chunks before any text."""
         return []
 
+    @abstractmethod
     def choice(self, piece: Piece) -> Json:
         """A choice of a whole reply."""
-        raise NotImplementedError
 
     def delta(self, piece: Piece) -> Json:
         """A choice of a chunk."""
-        raise NotImplementedError
+        return self.choice(piece)
 
     def name(self, token: int) -> str:
         """A token alone as text; a special one by its name."""
@@ -68,8 +69,6 @@ class CompletionReply(Reply):
             "logprobs": self._columns(piece.tokens) if self.logprobs else None,
             "finish_reason": piece.finish_reason,
         }
-
-    delta = choice
 
     def _columns(self, tokens: Sequence[Token]) -> Json:
         return {

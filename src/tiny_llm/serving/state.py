@@ -9,12 +9,14 @@ from .engine import Engine
 from .request import Request
 
 PlainState = dict[str, object]
+DEEPEST = 100
+"""Levels of the prefix tree in a picture."""
 
 
 class Stats(NamedTuple):
     """Counts. pages: of the memory. used_pages: those that could not be handed out now.
 
-    hit_tokens of asked_tokens: prompt tokens that the prefix cache had, of all that were looked for.
+    hit_tokens of asked_tokens: tokens that a prefix cache had, of all prompts that were begun.
     """
 
     running: int = 0
@@ -33,9 +35,8 @@ def stats_of(engine: Engine, pages: int) -> Stats:
         waiting=len(scheduler.requests) - len(scheduler.running),
         used_pages=pages - memory.available,
         pages=pages,
-        # Only a memory with a prefix cache counts these.
-        hit_tokens=getattr(memory, "hit_tokens", 0),
-        asked_tokens=getattr(memory, "asked_tokens", 0),
+        hit_tokens=scheduler.hit_tokens,
+        asked_tokens=scheduler.asked_tokens,
     )
 
 
@@ -55,7 +56,7 @@ def state_of(engine: Engine) -> PlainState:
         "page_size": memory.page_size,
         "available": memory.available,
         "pages": table and {request.uid: table.pages(request.row) for request in admitted},
-        "tree": tree and _node(tree.root),
+        "tree": tree and _tree(tree.root),
     }
 
 
@@ -64,11 +65,24 @@ def _request(request: Request) -> PlainState:
     return {name: getattr(request, name) for name in names}
 
 
+def _tree(root: object) -> PlainState:
+    """The radix tree. Below DEEPEST levels, all nodes stand side by side: JSON can be read no deeper everywhere."""
+    top = _node(root)
+    waiting = [(child, top["children"], 1) for child in reversed(root.children.values())]
+    while waiting:
+        node, place, depth = waiting.pop()
+        plain = _node(node)
+        place.append(plain)
+        below = place if depth == DEEPEST else plain["children"]
+        waiting += [(child, below, min(depth + 1, DEEPEST)) for child in reversed(node.children.values())]
+    return top
+
+
 def _node(node: object) -> PlainState:
-    """One node of the radix tree and all below it."""
+    """One node alone."""
     return {
         "pages": list(node.pages),
         "tokens": list(node.keys[0]) if node.keys and isinstance(node.keys[0], tuple) else [],
         "locked": node.ref_count,
-        "children": [_node(child) for child in node.children.values()],
+        "children": [],
     }

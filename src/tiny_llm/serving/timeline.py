@@ -12,18 +12,17 @@ def tracks(device: Device) -> dict[str, list[Op]]:
 
 
 def text_timeline(device: Device, step: int) -> str:
-    """One line for each track, one column for `step` nanoseconds. An op shows as `[name]`, cut to its width."""
+    """One line for each track, one column for `step` nanoseconds. An op shows as `[name]`, cut to its width, or `|`."""
     lines = []
     rows = tracks(device)
     width = max(map(len, rows))
     for track, ops in rows.items():
         line = ""
         for op in ops:
-            columns = op.end // step - op.start // step
-            if columns >= 2:
-                line = line.ljust(op.start // step) + f"[{op.name[: columns - 2]:-<{columns - 2}}]"
-            elif columns == 1:
-                line = line.ljust(op.start // step) + "|"
+            first, last = op.start // step, op.end // step
+            shown = f"[{op.name[: last - first - 2]:-<{last - first - 2}}]" if last - first >= 2 else "|"
+            if op.end > op.start:
+                line = line[:first].ljust(first) + shown
         lines.append(f"{track:>{width}} {line}")
     return "\n".join(lines)
 
