@@ -60,6 +60,9 @@ _WALK = [
         "did not stamp every node",
         STAMPS,
     ),
+    walk(
+        "wall-clock", CLOCK, "        self.time = __import__('time').monotonic_ns()\n", "the tree counts walks", STAMPS
+    ),
     walk("clock-stands-still", CLOCK, "", "did not stamp", STAMPS),
     walk(
         "walks-by-recursion",
@@ -204,6 +207,13 @@ OPENS, GROWS = "OpenLocksWhatItFound", "GrowEvictsWhatNobodyReads"
 _BEGIN = [
     begin("fully-cached-prompt", ASK, ASK.replace(" - 1", ""), "nothing is left to run", TOKENS),
     begin("pages-as-tokens", "Prefix(len(pages) * self.page_size,", "Prefix(len(pages),", "not tokens", TOKENS),
+    begin(
+        "only-the-prompt-matched",
+        ASK,
+        "request.page_keys(self.page_size, request.prompt_len - 1)",
+        "only the prompt was matched",
+        TOKENS,
+    ),
     begin("last-page-never", f"self.tree.match({ASK})", f"self.tree.match({ASK}[:-1])", "is left out", TOKENS),
     begin("match-locks", "return Prefix(", "self.tree.lock(node)\n        return Prefix(", "must hold nothing", TOKENS),
     begin(
