@@ -16,6 +16,7 @@ from course.kernel_case import checked_run, judge, judge_proof, judge_traffic, p
 from course.paged_case import paged64, paged_suspects, poisoned, random_batch
 from course.peak import resident_growth
 from course.qwen3_float64 import Qwen3Float64
+from course.serving_case.overlap_case import Questions
 
 TOLERANCE = {mx.float32: 1e-5, mx.float16: 1.5e-3, mx.bfloat16: 1e-2}
 """Round-off of float32 sums, and one rounding of the result, as a share of the largest value."""
@@ -230,6 +231,8 @@ class PiecesCoverTheBatch:
     params=[
         {"rows": [1], "lengths": [5000], "threads": 8, "cut": True},
         {"rows": [1, 1], "lengths": [9000, 20], "threads": 4, "cut": True},
+        {"rows": [1], "lengths": [64_000], "threads": 64, "cut": True},
+        {"rows": [1], "lengths": [40_000], "threads": 32, "kv_heads": 8, "cut": True},
         {"rows": [1] * 64, "lengths": [2000] * 64, "threads": 2, "cut": False},
         {"rows": [1], "lengths": [120], "threads": 64, "cut": False},
         {"rows": [1], "lengths": [5000], "threads": 2, "kv_heads": 64, "cut": False},
@@ -501,21 +504,27 @@ class PoolIsNeverCopied:
         mx.eval(model.embedding(mx.array([0])), pool.keys, pool.values, q, k)
         before = mx.get_active_memory()
         mx.reset_peak_memory()
-        results = []
+        results, questions = [], Questions()
         for parts in STEPS[:3]:
             caches, tokens = layers(parts)
-            results.append(caches[0].attend(q[: len(tokens)], k[: len(tokens)], k[: len(tokens)] * 2, None))
+            with questions:
+                results.append(caches[0].attend(q[: len(tokens)], k[: len(tokens)], k[: len(tokens)] * 2, None))
             mx.async_eval(results[-1])
         mx.eval(results)
         taken = mx.get_peak_memory() - before
         written = int((pool.keys[0] != 0).any(axis=(1, 3)).sum())
-        return {"taken": taken, "pool": pool.keys[0].nbytes, "written": written}
+        return {"taken": taken, "pool": pool.keys[0].nbytes, "written": written, "asked": questions.asked}
 
     def verify(inputs, got):
         if got["taken"] > got["pool"] / 4:
             raise AssertionError(
                 f"{got['taken']:,} bytes were taken while a pool of {got['pool']:,} was written: it was copied, or its "
                 "pages were; write with paged_write, which never copies, and attend where the rows lie"
+            )
+        if got["asked"]:
+            raise AssertionError(
+                f"attend called {', '.join(sorted(set(got['asked'])))}: that waits for all that was launched before. "
+                "Only add to the graph, for all requests at once"
             )
         rows = sum(end - start for parts in STEPS[:3] for _, start, end in parts)
         if got["written"] != rows:

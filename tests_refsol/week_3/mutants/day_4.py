@@ -110,6 +110,20 @@ _PIECES = [
         "threads have nothing to do",
         "KeysAreSharedWhereThreadsWouldWait",
     ),
+    pieces(
+        "pieces-threads-guessed",
+        SHARE,
+        "std::max(kLeastKeys, all_keys / 32)",
+        "threads have nothing to do",
+        "KeysAreSharedWhereThreadsWouldWait",
+    ),
+    pieces(
+        "pieces-heads-twice",
+        "keys * kv_heads",
+        "keys * kv_heads * kv_heads",
+        "threads have nothing to do",
+        "KeysAreSharedWhereThreadsWouldWait",
+    ),
     cpp("cpp-first-request", "batch.of(piece.request)", "batch.of(0)", FIRST_REQUEST),
     cpp("cpp-first-head", "head = kv_head * batch.strides[1];", "head = 0;", "the first key/value head"),
     cpp(
@@ -174,6 +188,13 @@ _PIECES = [
         "self.pool.write(self.layer, k.squeeze(2), v.squeeze(2), self.slots)\n"
         "        written = keys[self.layer], values[self.layer]",
         "it was copied",
+        "PoolIsNeverCopied",
+    ),
+    layer(
+        "layer-waits",
+        RETURN,
+        "mx.eval(written)\n        " + RETURN,
+        "that waits for all that was launched before",
         "PoolIsNeverCopied",
     ),
     layer("layer-no-kernel", RETURN, "return q + 0 * paged_attention(q, *written, *self.places)", "does not depend"),
