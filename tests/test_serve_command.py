@@ -142,6 +142,8 @@ def test_a_second_signal_ends_it_now(tmp_path, second):
         (("--host", "192.0.2.1"), ("cannot listen at '192.0.2.1'",)),
         (("--host", "no.such.host.invalid"), ("cannot listen at",)),
         (("--pages", "0"), ("'0'", "at least 1")),
+        (("--rows", "100000000"), ("'100000000'", "from 1 to 4096")),
+        (("--page-size", "5000"), ("'5000'", "from 1 to 4096")),
         (("--pages", "1000000000"), ("--pages 1000000000 takes", "free")),
         (("--scheduler", "fcfs", "--rows", "4", "--pages", "511"), ("--scheduler fcfs", "need 512 pages, not 511")),
         (("--max-len", "5000"), ("--max-len 5000 exceeds the 2048 positions",)),

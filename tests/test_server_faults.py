@@ -67,6 +67,22 @@ def test_connections_that_ask_for_nothing_are_closed(server):
     assert server.complete(prompt="abc", max_tokens=2)["status"] == 200
 
 
+class Leaving(ScriptedRunner):
+    """Ends its thread instead of a batch."""
+
+    def launch(self, batch: object) -> object:
+        raise SystemExit(3)
+
+
+def test_an_engine_that_leaves_ends_its_requests():
+    """Nobody waits for a thread that is no more, whatever ended it."""
+    with served(REFERENCE, text_tokenizer()[0], Leaving()) as server:
+        answer = server.complete(prompt="abc")
+        assert (answer["status"], answer["json"]["error"]["message"]) == (503, "the engine has died: SystemExit(3)")
+        assert server.get("/health")["status"] == 503
+        assert not server.engine.queues
+
+
 def test_a_deep_tree_can_be_drawn():
     """A chain of nodes, as prompts leave it that each are one token longer: too deep for a reader of JSON."""
     root = below = SimpleNamespace(keys=[], pages=[], ref_count=0, children={})

@@ -17,6 +17,8 @@ SCHEDULERS = {
 MEMORIES = {"rows": "each request owns its longest length", "paged": "pages", "prefix": "pages, and prefixes are kept"}
 ATTENTIONS = {"gather": "copies pages together", "kernel": "walks the page table, in C++"}
 LOOPS = {"normal": "reads a batch before the next", "overlap": "launches the next batch first"}
+MOST = 4096
+"""Rows, and tokens of a page: more are a mistake, and the page table would take all memory."""
 POOL_SHARE = 0.5
 """Of the memory that the weights leave: what keys and values take where nobody says how many pages."""
 
@@ -24,6 +26,7 @@ POOL_SHARE = 0.5
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that choose a model and the parts of its engine."""
     count = number(int, "of at least 1", lambda x: x >= 1, 16)
+    few = number(int, f"from 1 to {MOST}", lambda x: 1 <= x <= MOST, 16)
     parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, 1.7b, 4b, 8b, a folder, or a hub id")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
     parser.add_argument("--solution", choices=SOLUTIONS, default=REFERENCE.name, help="whose code runs")
@@ -38,9 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         text = f"{text} (default {defaults[name]})"
         engine.add_argument(f"--{name}", choices=list(known), default=defaults[name], help=text)
     sizes = parser.add_argument_group("sizes")
-    sizes.add_argument("--rows", type=count, default=32, metavar="N", help="requests that run at once (default 32)")
+    sizes.add_argument("--rows", type=few, default=32, metavar="N", help="requests that run at once (default 32)")
     sizes.add_argument("--max-len", type=count, metavar="N", help="tokens of the longest request, prompt and answer")
-    sizes.add_argument("--page-size", type=count, default=16, metavar="N", help="tokens of a page (default 16)")
+    sizes.add_argument("--page-size", type=few, default=16, metavar="N", help="tokens of a page (default 16)")
     sizes.add_argument("--pages", type=count, metavar="N", help="pages for keys and values (default: as memory allows)")
     sizes.add_argument("--token-budget", type=count, default=512, metavar="N", help="tokens of a batch (default 512)")
 
@@ -70,7 +73,7 @@ def pages_of(args: argparse.Namespace, config: Config, form: Format, max_len: in
 def _pages_that_fit(args: argparse.Namespace, config: Config, form: Format, max_len: int, left: float) -> int:
     page = page_bytes(config, args.page_size, form.dtype)
     fit = int(left * POOL_SHARE / page) - 1  # one page more belongs to the padding
-    if args.pages is not None:
+    if args.pages is not None and fit >= 1:
         if args.pages * page > left:
             raise CourseError(
                 f"--pages {args.pages} takes {args.pages * page / GIB:.1f} GiB, but only {left / GIB:.1f} GiB are "
