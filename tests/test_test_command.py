@@ -112,6 +112,15 @@ def test_exit_status_is_what_the_session_said_not_what_the_process_ends_with(lea
     assert "failing" in done.stdout
 
 
+def test_a_thread_that_never_ends_does_not_keep_the_run(learner: Callable[[str], str]):
+    sleeps = "lambda: [__import__('time').sleep(1) for _ in iter(int, 1)]"
+    endless = f"__import__('threading').Thread(target={sleeps}).start()"
+    done = run(*SILU, PYTHONPATH=learner(endless))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "done" in done.stdout
+    assert done.stderr == "all was graded, but a thread of your code goes on for ever: the run was ended\n"
+
+
 def test_a_terminal_is_passed_on_and_ctrl_c_ends_the_run(learner: Callable[[str], str]):
     path = learner("[0 for _ in iter(int, 1)]")
     program = Terminal([sys.executable, "-m", "course", "test", *SILU], os.environ | {"PYTHONPATH": path})

@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from types import FrameType
 from course.errors import CourseError
 
 NOTHING_GRADED = 5  # pytest's own status for a run without tests
+PATIENCE = 10.0
+"""s: that a child has to end once its verdict is there. A thread that the learner's code left behind may never end."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ def supervise(pytest_arguments: Sequence[str]) -> int:
     """Run pytest with this plugin in a child; 0 only if its session ended, graded something, and all of it passed."""
     with tempfile.TemporaryDirectory(prefix="tiny-llm-") as folder:
         path = Path(folder) / "verdict.json"
-        ended = watch([sys.executable, "-m", "pytest", *pytest_arguments, "--verdict", str(path)])
+        command = [sys.executable, "-m", "pytest", *pytest_arguments, "--verdict", str(path)]
+        ended = watch(command, lambda: (verdict := _read(path)) is not None and verdict.status is not None)
         verdict = _read(path)
     if verdict is None:
         return ended or NOTHING_GRADED  # pytest never began: a wrong argument, which it names, or --version
@@ -54,10 +58,11 @@ def supervise(pytest_arguments: Sequence[str]) -> int:
     return verdict.status or ended or (0 if verdict.cases else NOTHING_GRADED)
 
 
-def watch(command: list[str]) -> int:
+def watch(command: list[str], over: Callable[[], bool] = lambda: False) -> int:
     """Wait for a child; its return code, or -number of the first signal that came meanwhile.
 
-    Ctrl-C reaches the child directly, and it ends in its own way; SIGTERM is passed on.
+    Ctrl-C reaches the child directly, and it ends in its own way; SIGTERM is passed on. A child that does not end
+    although it is `over` is killed, and counts as ended.
     """
     came: list[int] = []
     interrupt = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))  # not inherited by the child
@@ -69,15 +74,27 @@ def watch(command: list[str]) -> int:
 
         terminate = signal.signal(signal.SIGTERM, pass_on)
         try:
-            status = process.wait()
+            status = _wait(process, over)
         finally:
             signal.signal(signal.SIGTERM, terminate)
             signal.signal(signal.SIGINT, interrupt)
     return -came[0] if came else status
 
 
+def _wait(process: subprocess.Popen, over: Callable[[], bool]) -> int:
+    deadline = None
+    while deadline is None or time.monotonic() < deadline:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(0.5)
+        if deadline is None and over():
+            deadline = time.monotonic() + PATIENCE
+    process.kill()
+    print("all was graded, but a thread of your code goes on for ever: the run was ended", file=sys.stderr)
+    return 0
+
+
 def _read(path: Path) -> Verdict | None:
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, json.JSONDecodeError):  # it may be being written
         return Verdict(**json.loads(path.read_text()))
     return None
 
