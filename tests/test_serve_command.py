@@ -1,15 +1,18 @@
 """`serve` as a user meets it: where it says it is, what it answers, how it ends, and each mistake in one line."""
 
+import contextlib
 import json
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from serving_program import SIZES, course, serving
+from serving_program import SIZES, Server, course, environment, serving
 from small_model import small_model
 
 from course.paths import SRC
@@ -156,6 +159,47 @@ def test_a_second_signal_ends_it_now(tmp_path, second):
 )
 def test_mistakes_are_told_in_one_line(options, parts):
     assert_one_line(course("serve", "--port", "0", *options), *parts)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("streams", ["<&- >&- 2>&-", ">/dev/full 2>/dev/full"])
+def test_it_serves_where_nobody_reads_what_it_says(model, streams):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    command = f'exec "$@" {streams}'
+    serve = [sys.executable, "-m", "course", "serve", "--port", str(port), "--model", str(model), *SIZES]
+    process = subprocess.Popen(["bash", "-c", command, "bash", *serve], env=environment())
+    try:
+        server = Server(process, f"http://127.0.0.1:{port}")
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and process.poll() is None:
+            with contextlib.suppress(OSError):
+                assert server.ask("/health") == (200, {"status": "ok"})
+                break
+            time.sleep(0.1)
+        assert server.ask("/v1/completions", b"{")[0] == 400
+        process.terminate()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit")
+def test_too_many_connections_are_told_once(model):
+    """The server outlives them, and answers again once they have gone."""
+    with serving(*SIZES, model=model) as server:
+        subprocess.run(["prlimit", "--nofile=40", "--pid", str(server.process.pid)], check=True)
+        port = int(server.url.rpartition(":")[2])
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(80)]
+        time.sleep(1.5)
+        for client in clients:
+            client.close()
+        time.sleep(1.5)
+        assert server.ask("/health") == (200, {"status": "ok"})
+        status, said = server.end()
+    assert status == 0
+    assert said.count("no more connections can be open") == said.count("\n") == 1
 
 
 def test_a_port_in_use_is_told_before_the_model_is_loaded():

@@ -97,7 +97,9 @@ class _Formatter(logging.Formatter):
         from course.stub import stub_of
 
         stub = stub_of(info[1])
-        return f"  {stub.text} is still to be written" if stub else super().formatException(info)
+        if stub is None:
+            return super().formatException(info)
+        return f"  {stub.text} is still to be written. To serve without it, name another part: pdm run serve --help"
 
 
 def announcing(kind: type, about: str) -> type:
@@ -113,7 +115,10 @@ def announcing(kind: type, about: str) -> type:
             if self.started:
                 host, port = sockets[0].getsockname()[:2]
                 where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-                print(f"{where} is a web page, and {where}/v1 an OpenAI endpoint. Ctrl-C stops.\n{about}", flush=True)
+                with contextlib.suppress(OSError):  # nobody has to read it
+                    print(
+                        f"{where} is a web page, and {where}/v1 an OpenAI endpoint. Ctrl-C stops.\n{about}", flush=True
+                    )
 
     return Announcing
 
