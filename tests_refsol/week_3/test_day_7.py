@@ -275,7 +275,7 @@ class TheEngineHasItsThread:
         return {"prompt": prompts_of(rng, 1)[0]}
 
     def observe(solution, inputs):
-        runner, built, used = ScriptedRunner(seconds=0.3), [], set()
+        runner, built, used = ScriptedRunner(seconds=0.1), [], set()
         launch, running = runner.launch, threading.Event()
 
         def watched(batch):
@@ -335,7 +335,7 @@ class TheEngineHasItsThread:
         explain(got["used"], got["built"], text)
         explain(got["max_len"], 64, "max_len once the engine has started:")
         explain(got["outputs"], 2, "the number of outputs:")
-        need(got["ticks"], "the event loop stood still while the engine ran its steps of 0.3 s: they block it")
+        need(got["ticks"], "the event loop stood still while the engine ran its steps of 0.1 s: they block it")
 
 
 @case(task=2)
