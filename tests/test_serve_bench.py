@@ -1,10 +1,12 @@
 """The load generator and the comparison of engines run on a small model; the numbers themselves are not judged here."""
 
+import asyncio
 import itertools
 import json
 
+import httpx
 import pytest
-from benches.common.load_client import Answer
+from benches.common.load_client import Answer, Target, ask
 from benches.common.load_plan import Plan, plain_tokens
 from benches.common.load_report import report
 from test_bench import assert_one_line, assert_spread, bench
@@ -64,6 +66,30 @@ def test_a_report_by_hand():
     assert numbers["ttft_ms"]["mean"] == pytest.approx((100 + 1000) / 2)
     assert numbers["tpot_ms"]["mean"] == pytest.approx((150 + 1000) / 2)
     assert numbers["itl_ms"]["mean"] == pytest.approx((100 + 200 + 1000) / 3)
+
+
+@pytest.mark.parametrize(
+    ("events", "error"),
+    [
+        (['{"choices": [{"text": "a"}]}', "[DONE]"], None),
+        (['{"choices": [{"text": "a"}]}'], "the answer was cut off"),
+        (["[DONE]"], "the answer held no text"),
+        (['{"choices": [{"text": "a"}]}', '{"error": {"message": "no"}}', "[DONE]"], "{'message': 'no'}"),
+        (["{oops", "[DONE]"], "JSONDecodeError"),
+        (["null", "[DONE]"], "an event holds no object"),
+    ],
+)
+def test_only_a_whole_answer_counts(events, error):
+    """A server that breaks off is not a fast one."""
+    text = "".join(f"data: {event}\n\n" for event in events)
+
+    async def asked() -> Answer:
+        transport = httpx.MockTransport(lambda request: httpx.Response(200, text=text))
+        async with httpx.AsyncClient(transport=transport) as client:
+            return await ask(client, Target("http://x", "m", 4), "prompt")
+
+    got = asyncio.run(asked()).error
+    assert got is None if error is None else error in got
 
 
 def test_serve_bench_measures_a_server_of_ours(tmp_path):

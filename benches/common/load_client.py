@@ -13,13 +13,17 @@ TIMEOUT = httpx.Timeout(600, connect=10)
 
 @dataclass
 class Answer:
-    """One request, in seconds of one clock. `pieces`: when each piece of text came. `error`: why it failed, or None."""
+    """One request, in seconds of one clock.
+
+    pieces: when each piece of text came. ended: whether the server said that this was all. error: why it failed.
+    """
 
     sent: float
     pieces: list[float] = field(default_factory=list)
     done: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
+    ended: bool = False
     error: str | None = None
 
 
@@ -71,19 +75,24 @@ async def ask(client: httpx.AsyncClient, target: Target, prompt: str) -> Answer:
             else:
                 async for line in response.aiter_lines():
                     read_line(answer, line)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, ValueError) as error:
         answer.error = f"{type(error).__name__}: {error}"
     answer.done = time.perf_counter()
-    if answer.error is None and not answer.pieces:
-        answer.error = "the answer held no text"
+    if answer.error is None and not (answer.pieces and answer.ended):
+        answer.error = "the answer was cut off" if answer.pieces else "the answer held no text"
     return answer
 
 
 def read_line(answer: Answer, line: str) -> None:
-    """Take one line of a server-sent stream into `answer`."""
-    if not line.startswith("data:") or line == "data: [DONE]":
+    """Take one line of a server-sent stream into `answer`. Raises ValueError for an event that is none of OpenAI's."""
+    if not line.startswith("data:"):
+        return
+    if line.removeprefix("data:").strip() == "[DONE]":
+        answer.ended = True
         return
     event = json.loads(line.removeprefix("data:"))
+    if not isinstance(event, dict):
+        raise ValueError(f"an event holds no object: {line[:80]!r}")
     if "error" in event:
         answer.error = str(event["error"])
     if event.get("choices"):

@@ -44,7 +44,10 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(lines))
     if args.json:
         report = {"bench": args.bench, "machine": machine, **numbers}
-        args.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        try:
+            args.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise CourseError(f"cannot write {args.json}: {error.strerror}") from None
     if args.plot:
         args.module.draw(numbers).savefig(args.plot)
     return 0
