@@ -80,9 +80,9 @@ class AsyncEngine:
         """The engine's thread: `run`. An error there is its end, and `die` tells all."""
         try:
             self.run()
-        except Exception as error:
+        except BaseException as error:  # a SystemExit, too, would else end the thread without a word
             logger.exception("the engine's thread has died")
-            self.tell(self.die, error)
+            self.tell(self.die, error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
     def tell(self, function: Callable[..., None], *args: object) -> None:
         """From the engine's thread: let an open event loop call `function(*args)` soon."""

@@ -1,6 +1,8 @@
 """uvicorn with a stop in two steps: the first signal lets running requests end, the second ends them."""
 
 import asyncio
+import errno
+import logging
 import socket
 from concurrent.futures import Future
 from types import FrameType
@@ -10,6 +12,7 @@ from starlette.applications import Starlette
 
 from .async_engine import AsyncEngine
 
+logger = logging.getLogger(__name__)
 QUIET_SECONDS = 20.0
 """A connection may ask for nothing, or not come to the end of its headers, for so long. uvicorn waits for ever."""
 
@@ -27,6 +30,8 @@ class HttpServer(uvicorn.Server):
         self.engine = engine
         self.drain_seconds = drain_seconds
         self.draining: Future[None] | None = None
+        self.told = -10.0
+        """When it was last said that there are too many connections."""
         self.quiet_seconds = QUIET_SECONDS
         self.quiet: dict[object, tuple[object, float]] = {}
         """Connections that wait for a request: the one before, and since when."""
@@ -37,6 +42,7 @@ class HttpServer(uvicorn.Server):
         asyncio sees to that only where it made the socket: else each chunk may wait 40 ms for an acknowledgement.
         """
         self.loop = asyncio.get_running_loop()
+        self.loop.set_exception_handler(self.failed)
         for listener in sockets or ():
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await super().startup(sockets)
@@ -49,6 +55,16 @@ class HttpServer(uvicorn.Server):
         if self.started:
             asyncio.run_coroutine_threadsafe(self.engine.drain(0.0), self.loop)
         super().handle_exit(sig, frame)
+
+    def failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """An error in the event loop. Where no more files can be open, asyncio has thousands of them each second."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            if loop.time() > self.told + 10:
+                self.told = loop.time()
+                logger.error("no more connections can be open: `ulimit -n` raises the limit")
+        elif not (self.should_exit and "_start_serving" in str(context["message"])):  # tried again, and too late
+            loop.default_exception_handler(context)
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
