@@ -174,10 +174,14 @@ class EntriesBeginAsTheDummyPage:
         return sizes
 
     def observe(solution, sizes):
-        table = solution.module("cache.paged").PageTable(**sizes)
-        names = ("page_size", "dummy_page", "dummy_row")
-        books = {"entries": table.entries, "dtype": str(table.entries.dtype), "counts": list(table.counts)}
-        return books | {name: int(getattr(table, name)) for name in names}
+        PageTable = solution.module("cache.paged").PageTable
+        table, names = PageTable(**sizes), ("page_size", "dummy_page", "dummy_row")
+        books = {"entries": table.entries.copy(), "dtype": str(table.entries.dtype), "counts": list(table.counts)}
+        other = PageTable(**sizes)  # of another engine in this process
+        other.entries += 1
+        other.counts[0] += 1
+        alone = bool((table.entries == books["entries"]).all()) and list(table.counts) == books["counts"]
+        return books | {name: int(getattr(table, name)) for name in names} | {"alone": alone}
 
     def verify(sizes, got):
         rows, columns = sizes["rows"], columns_of(sizes)
@@ -201,6 +205,7 @@ class EntriesBeginAsTheDummyPage:
         pages["unused entries hold no page at all"] = others
         close(got["entries"], dummy, what="the entries", suspects=pages)
         fail_unless(got["counts"] == [0] * rows + [columns], f"counts are {got['counts']}: 0, all for the dummy row")
+        fail_unless(got["alone"], "what is written into another table stands in this one too: each has its own books")
         for name, want in (("page_size", sizes["page_size"]), ("dummy_page", sizes["dummy_page"]), ("dummy_row", rows)):
             fail_unless(got[name] == want, f"{name} is {got[name]}, expected {want}")
 

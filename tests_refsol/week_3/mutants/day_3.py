@@ -256,6 +256,14 @@ _TABLE = [
         "TableKeepsItsBooks",
     ),
     table("stale-row", WIPE, "", "pages of the request before", "ClearedRowsAreEmpty"),
+    table(
+        "books-of-the-class",
+        "        self.counts = [0] * rows + [columns]\n",
+        "        counts = type(self).__dict__.get('_counts') or []\n        type(self)._counts = self.counts = counts\n"
+        "        counts[:] = [0] * rows + [columns]\n",
+        "each has its own books",
+        "EntriesBeginAsTheDummyPage",
+    ),
     table("stale-count", EMPTY, "pass", "the counts are", "ClearedRowsAreEmpty"),
     table(
         "view-returned",
