@@ -487,10 +487,9 @@ _PREEMPTS = [
         "all-newer-ones",
         "        self.preempt(newest)\n",
         "        self.preempt(newest)\n"
-        "        for uid in reversed(self.running):\n"
-        "            if uid > request.uid:\n"
-        "                self.preempt(self.running[uid])\n"
-        "                break\n",
+        "        order = list(self.running)\n"
+        "        for uid in order[order.index(request.uid) + 1 :][::-1]:\n"
+        "            self.preempt(self.running[uid])\n",
         "go on, expected",
         "TheNewestIsPreempted",
     ),
