@@ -214,6 +214,9 @@ def test_a_broken_checkpoint_is_told_in_one_line(model, tmp_path):
     weights = next(broken.glob("*.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-100])
     assert_one_line(course("serve", "--port", "0", *SIZES, "--model", str(broken)), str(weights.name))
+    weights.unlink()
+    weights.mkdir()
+    assert_one_line(course("serve", "--port", "0", *SIZES, "--model", str(broken)), "cannot read", "Is a directory")
 
 
 STUB = "Week 3 Day 1 Task 2: this - see book/src/week3-01-x.md#task-2"

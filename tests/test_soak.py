@@ -176,5 +176,7 @@ def test_growth_is_named():
     assert growth(steady, print) == []
     (memory,) = growth([Figures(100.0 + 2 * i, 30, 8) for i in range(60)], print)
     assert "memory grows" in memory
+    (files,) = growth([Figures(100.0, 30 + i, 8) for i in range(60)], print)
+    assert "files leak" in files
     (threads,) = growth([Figures(100.0, 30, 8 + i // 2) for i in range(60)], print)
     assert "threads leak" in threads

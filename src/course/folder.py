@@ -95,5 +95,7 @@ def _header(file: Path) -> dict[str, tuple[str, int]]:
         return {name: (tensor["dtype"], math.prod(tensor["shape"])) for name, tensor in header.items()}
     except FileNotFoundError:
         raise CourseError(f"{file} is missing: give a folder with config.json and its safetensors files") from None
+    except OSError as error:
+        raise CourseError(f"cannot read {file} ({error.strerror}): give a folder that you may read") from None
     except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CourseError(f"{file} is damaged or was cut off ({error}): download or copy it again") from None

@@ -134,6 +134,8 @@ def growth(seen: Sequence[Figures], say: Callable[[str], None]) -> list[str]:
     found = []
     if late[0] - early[0] > GROWTH + 0.05 * early[0]:
         found.append(f"memory grows: {early[0]:.0f} MiB in the first third, {late[0]:.0f} MiB at the end")
+    if late[1] > early[1] + 16:
+        found.append(f"files leak: {early[1]:.0f} open in the first third, {late[1]:.0f} at the end")
     if late[2] > early[2] + 8:
         found.append(f"threads leak: {early[2]:.0f} in the first third, {late[2]:.0f} at the end")
     return found
