@@ -70,6 +70,19 @@ def test_prefix_hits_are_counted(server):
     assert after["hit_tokens"] - before["hit_tokens"] == 32  # two whole pages, the second time
 
 
+def test_a_long_prompt_does_not_stop_the_others(server):
+    """A megabyte takes the tokenizer a second; a stream beside it goes on."""
+    large = {"model": "tiny", "prompt": "ab " * 330_000}
+    beside = threading.Thread(target=server.ask, args=("/v1/completions", large))
+    beside.start()
+    answers = 0
+    while beside.is_alive():
+        assert server.ask("/health") == (200, {"status": "ok"})
+        answers += 1
+    assert answers >= 5
+    assert server.ask("/v1/completions", large)[1]["error"]["code"] == "context_length_exceeded"
+
+
 def test_unknown_paths_are_errors_in_json(server):
     assert server.ask("/v1/nothing")[0] == 404
     assert "error" in server.ask("/v1/nothing")[1]
@@ -145,6 +158,7 @@ def test_a_second_signal_ends_it_now(tmp_path, second):
         (("--host", "192.0.2.1"), ("cannot listen at '192.0.2.1'",)),
         (("--host", "no.such.host.invalid"), ("cannot listen at",)),
         (("--pages", "0"), ("'0'", "at least 1")),
+        (("--pages", "1", "--page-size", "1"), ("--pages 1 of one token", "at least --pages 2")),
         (("--rows", "100000000"), ("'100000000'", "from 1 to 4096")),
         (("--page-size", "5000"), ("'5000'", "from 1 to 4096")),
         (("--pages", "1000000000"), ("--pages 1000000000 takes", "free")),

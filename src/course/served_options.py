@@ -61,6 +61,8 @@ def pages_of(args: argparse.Namespace, config: Config, form: Format, max_len: in
     left: bytes that the weights leave. Raises CourseError for more pages than fit, or fewer than the scheduler needs.
     """
     pages = _pages_that_fit(args, config, form, max_len, left)
+    if pages * args.page_size < 2:
+        raise CourseError("--pages 1 of one token has no room for a prompt and an answer: give at least --pages 2")
     full = args.rows * -(-max_len // args.page_size)
     if args.scheduler == "fcfs" and pages < full:
         raise CourseError(
