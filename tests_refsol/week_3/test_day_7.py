@@ -183,6 +183,23 @@ class TheRestComesOnce:
             explain(finish, [want, ""], f"what `finish` returned, twice, after {pieces}:")
 
 
+@case(task=1)
+class AStopStringEndsAtTheEnd:
+    """A broken character is known as U+FFFD only at the end: a stop string may be complete only then."""
+
+    def inputs(rng):
+        return {"pieces": [b"xS", b"T", b"\xc3"], "stops": ["ST\ufffd"]}
+
+    def observe(solution, inputs):
+        return push(solution, inputs["pieces"], inputs["stops"])
+
+    def verify(inputs, got):
+        sent = "".join(piece for piece, *_ in got["added"]) + got["finish"][0]
+        explain([sent, got["stopped"]], ["x", True], f"text and `stopped` of {inputs['pieces']}, {inputs['stops']}:", {
+            "`finish` did not look for stop strings": ["xST\ufffd", False],
+        })  # fmt: skip
+
+
 @case(task=1, params=[{"stops": []}, {"stops": ["🐢"]}, {"stops": ["é", "界。"]}])
 class CharactersStayWhole:
     """A character whose bytes are spread over tokens is sent when it is whole; a stop string may be such a one."""
@@ -265,6 +282,43 @@ class OutputsReachTheirRequest:
                 }
                 explain(of(outputs, uid), want, f"the outputs of request {uid}:", mistakes)
         assert_idle(got["left"], "all requests have ended")
+
+
+@case(task=2)
+class TheStatsFollow:
+    """The stats are published when the engine is ready, after each command, and after each step."""
+
+    def inputs(rng):
+        return {"prompt": prompts_of(rng, 1)[0]}
+
+    def observe(solution, inputs):
+        runner = ScriptedRunner()
+        runner.hold()
+
+        async def seen(engine, like):
+            for _ in range(200):
+                if (engine.stats.running, engine.stats.waiting) == like:
+                    break
+                await asyncio.sleep(0.005)
+            return [engine.stats.running, engine.stats.waiting]
+
+        async def main(bridge):
+            engine, pages = bridge.engine, bridge.engine.stats.pages
+            with engine.submit([bridge.request(inputs["prompt"], 2)]) as outputs:
+                added = await seen(engine, (0, 1))
+                runner.release()
+                await bridge.take(outputs)
+                ended = await seen(engine, (0, 0))
+            return {"ready": pages > 0, "added": added, "ended": ended}
+
+        return bridged(solution, main, runner)
+
+    def verify(inputs, got):
+        need(got["ready"], "once the engine had started its stats had no pages: publish them before it is ready")
+        text = "[running, waiting] in the stats while the first step of a request was held:"
+        explain(got["added"], [0, 1], text, {"they are published after a step only, not after a command": [0, 0]})
+        text = "[running, waiting] in the stats after a request's last step:"
+        explain(got["ended"], [0, 0], text, {"they are published after a command only, not after a step": [0, 1]})
 
 
 @case(task=2)

@@ -76,6 +76,14 @@ _TEXT = [
         "TextEndsBeforeTheStopString",
     ),
     text(
+        "stop-string-at-the-end",
+        "        return self._take(self.detokenizer.finish(), last=True)\n",
+        "        rest, self.held = self.held + self.detokenizer.finish(), ''\n"
+        "        return '' if self.stopped else rest\n",
+        "`finish` did not look for stop strings",
+        "AStopStringEndsAtTheEnd",
+    ),
+    text(
         "broken-rest-is-lost",
         "self._take(self.detokenizer.finish(), last=True)",
         'self._take("", last=True)',
@@ -134,6 +142,27 @@ TIMER = "timer = None if seconds is None else self.loop.call_later(seconds, queu
 FULL = "if len(self.queues) + requests > self.limit:"
 
 _BRIDGE = [
+    bridge(
+        "no-stats-at-first",
+        "        self.publish(engine)\n        self.tell(self.ready",
+        "        self.tell(self.ready",
+        "publish them before it is ready",
+        "TheStatsFollow",
+    ),
+    bridge(
+        "no-stats-after-a-command",
+        "            command(engine)\n            self.publish(engine)\n",
+        "            command(engine)\n",
+        "after a step only, not after a command",
+        "TheStatsFollow",
+    ),
+    bridge(
+        "no-stats-after-a-step",
+        "            outputs = engine.step()\n            self.publish(engine)\n",
+        "            outputs = engine.step()\n",
+        "after a command only, not after a step",
+        "TheStatsFollow",
+    ),
     bridge(
         "inbox-only-when-idle",
         OBEY,
