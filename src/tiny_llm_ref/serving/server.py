@@ -27,7 +27,7 @@ from .replies import ChatReply, CompletionReply, Reply
 from .request import Request
 from .text_stream import TextStream
 
-LONG = 10_000
+_LONG = 10_000
 """Characters of a text that is encoded in a thread of its own."""
 
 
@@ -83,7 +83,7 @@ class Service:
 
     async def encode(self, text: str) -> list[int]:
         """Tokens of `text` as it is. A megabyte takes a second: all streams would stand still for so long."""
-        if len(text) < LONG:
+        if len(text) < _LONG:
             return self.tokenizer.encode(text, add_special_tokens=False).ids
         encode = self.tokenizer.encode_batch  # unlike `encode`, it lets other threads run
         (encoding,) = await asyncio.to_thread(encode, [text], add_special_tokens=False)
