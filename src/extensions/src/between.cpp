@@ -1,5 +1,6 @@
 #include "between.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "elementwise.h"
@@ -21,19 +22,6 @@ int64_t rows_per_piece(int64_t n) {
 
 mx::Stream cpu_stream() {
   return mx::default_stream(mx::Device::cpu);
-}
-
-void check_angles(const mx::array& table, int D, int L, const HeadOptions& options, const char* what) {
-  if (table.ndim() != 2 || table.shape(1) * 2 != D || table.dtype() != mx::float32) {
-    throw std::invalid_argument(std::string(what) + " " + to_string(table.shape()) + " must be (positions, " +
-                                std::to_string(D / 2) + ") float32");
-  }
-  for (const int64_t offset : options.offsets) {
-    if (offset < 0 || offset + L > table.shape(0)) {
-      throw std::invalid_argument("positions " + std::to_string(offset) + " .. " + std::to_string(offset + L - 1) +
-                                  " are outside 0 .. " + std::to_string(table.shape(0) - 1) + ": raise max_positions");
-    }
-  }
 }
 
 }  // namespace
@@ -97,12 +85,7 @@ mx::array rotated_heads(const mx::array& y, const mx::array& norm, const mx::arr
     throw std::invalid_argument("y " + to_string(y.shape()) + " does not consist of heads of " + std::to_string(D) +
                                 " features (an even number)");
   }
-  if (options.offsets.size() != 1 && static_cast<int>(options.offsets.size()) != B) {
-    throw std::invalid_argument(std::to_string(options.offsets.size()) + " positions for " + std::to_string(B) +
-                                " rows: expected one for each, or one for all");
-  }
-  check_angles(cos, D, L, options, "cos");
-  check_angles(sin, D, L, options, "sin");
+  check_positions(cos, sin, D, B, L, options.offsets);
   return mx::array({B, y.shape(2) / D, L, D}, y.dtype(), std::make_shared<RotatedHeads>(cpu_stream(), options),
                    {y, norm, cos, sin});
 }

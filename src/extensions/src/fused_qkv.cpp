@@ -21,26 +21,6 @@ struct Heads {
   mx::array* out;
 };
 
-void check_table(const mx::array& table, int64_t D, const QkvOptions& options, int L, const char* what) {
-  if (table.ndim() != 2 || table.shape(1) * int64_t{2} != D || table.dtype() != mx::float32) {
-    throw std::invalid_argument(std::string(what) + " " + to_string(table.shape()) + " must be (positions, " +
-                                std::to_string(D / 2) + ") float32");
-  }
-  for (const int64_t offset : options.offsets) {
-    if (offset < 0 || offset + L > table.shape(0)) {
-      throw std::invalid_argument("positions " + std::to_string(offset) + " .. " + std::to_string(offset + L - 1) +
-                                  " are outside 0 .. " + std::to_string(table.shape(0) - 1) + ": raise max_positions");
-    }
-  }
-}
-
-void check_offsets(const std::vector<int>& offsets, int B) {
-  if (offsets.size() != 1 && static_cast<int>(offsets.size()) != B) {
-    throw std::invalid_argument(std::to_string(offsets.size()) + " positions for " + std::to_string(B) +
-                                " rows: expected one for each row, or one for all");
-  }
-}
-
 // Normalises, rotates and stores the heads of all tokens, whose products stand in y: (tokens, features).
 void finish_heads(float* y, int64_t tokens, int64_t features, int64_t L, int64_t D, const Rows& cos, const Rows& sin,
                   const QkvOptions& options, const std::vector<Heads>& results) {
@@ -84,9 +64,7 @@ std::vector<mx::array> fused_qkv(const mx::array& x, const mx::array& norm, cons
                                 std::to_string(v_rows) + " rows, which are no heads of " + std::to_string(D) +
                                 " features (an even number), or no equally many keys and values");
   }
-  check_offsets(options.offsets, B);
-  check_table(cos, D, options, L, "cos");
-  check_table(sin, D, options, L, "sin");
+  check_positions(cos, sin, D, B, L, options.offsets);
   Arrays inputs = {x, norm, q_norm, k_norm, cos, sin};
   append_packed(inputs, q);
   append_packed(inputs, k);

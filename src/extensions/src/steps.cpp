@@ -53,6 +53,27 @@ void check_norm(const mx::array& norm, int64_t n, const std::string& what) {
   dtype_of(norm);
 }
 
+void check_positions(const mx::array& cos, const mx::array& sin, int64_t D, int B, int L,
+                     const std::vector<int>& offsets) {
+  if (offsets.size() != 1 && static_cast<int>(offsets.size()) != B) {
+    throw std::invalid_argument(std::to_string(offsets.size()) + " positions for " + std::to_string(B) +
+                                " rows: expected one for each row, or one for all");
+  }
+  for (const mx::array* table : {&cos, &sin}) {
+    if (table->ndim() != 2 || table->shape(1) * int64_t{2} != D || table->dtype() != mx::float32) {
+      throw std::invalid_argument("cos and sin, here " + to_string(table->shape()) + ", must be (positions, " +
+                                  std::to_string(D / 2) + ") float32");
+    }
+    for (const int64_t offset : offsets) {
+      if (offset < 0 || offset + L > table->shape(0)) {
+        throw std::invalid_argument("positions " + std::to_string(offset) + " .. " + std::to_string(offset + L - 1) +
+                                    " are outside 0 .. " + std::to_string(table->shape(0) - 1) +
+                                    ": raise max_positions");
+      }
+    }
+  }
+}
+
 void check_stream(const mx::array& x) {
   check_activations(x, "x");
   if (x.ndim() != 3) {

@@ -26,6 +26,11 @@ void write_sum(const Rows& x, const float* y, int64_t n, mx::array& out);
 // Throws std::invalid_argument unless `norm` is a float array (n,). `what` names it in the message.
 void check_norm(const mx::array& norm, int64_t n, const std::string& what);
 
+// Throws std::invalid_argument unless cos and sin are float32 (positions, D / 2), and hold the positions of B rows of L
+// tokens. offsets: the position of the first token of each row, or one for all.
+void check_positions(const mx::array& cos, const mx::array& sin, int64_t D, int B, int L,
+                     const std::vector<int>& offsets);
+
 // Throws std::invalid_argument unless x is float32 or bfloat16 (B, L, E).
 void check_stream(const mx::array& x);
 

@@ -1,6 +1,7 @@
 # This file is yours to edit. Read book/src/week3-07-server.md.
 """An OpenAI-compatible HTTP server on an engine: routes, and from what a client sends to requests in the engine."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,6 +28,9 @@ from .replies import ChatReply, CompletionReply, Reply
 from .request import Request
 from .text_stream import TextStream
 
+_LONG = 10_000
+"""Characters of a text that is encoded in a thread of its own."""
+
 
 def sampling_of(asked: GenerationRequest, seed: int, number: int) -> SamplingParams:
     """How to choose the tokens of choice `number` of a prompt, as asked; what was left out is OpenAI's default.
@@ -51,7 +55,7 @@ class Service:
         """POST /v1/completions."""
         arrived = self.metrics.clock()
         asked = decode(await read_body(http, self.limits), CompletionRequest)
-        prompts = [self.encode(p) if isinstance(p, str) else p for p in asked.prompts]
+        prompts = [await self.encode(p) if isinstance(p, str) else p for p in asked.prompts]
         reply = CompletionReply(self.model, self.tokenizer, asked.logprobs is not None, asked.include_usage)
         return self.answer(asked, prompts, reply, arrived, asked.max_tokens or 16, asked.logprobs)
 
@@ -69,11 +73,15 @@ class Service:
         reply = ChatReply(self.model, self.tokenizer, bool(asked.logprobs), asked.include_usage)
         logprobs = (asked.top_logprobs or 0) if asked.logprobs else None
         max_tokens = asked.max_completion_tokens or asked.max_tokens or self.engine.max_len
-        return self.answer(asked, [self.encode(text)], reply, arrived, max_tokens, logprobs)
+        return self.answer(asked, [await self.encode(text)], reply, arrived, max_tokens, logprobs)
 
-    def encode(self, text: str) -> list[int]:
-        """Tokens of `text` as it is."""
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
+    async def encode(self, text: str) -> list[int]:
+        """Tokens of `text` as it is. A megabyte takes a second: all streams would stand still for so long."""
+        if len(text) < _LONG:
+            return self.tokenizer.encode(text, add_special_tokens=False).ids
+        encode = self.tokenizer.encode_batch  # unlike `encode`, it lets other threads run
+        (encoding,) = await asyncio.to_thread(encode, [text], add_special_tokens=False)
+        return encoding.ids
 
     def answer(
         self,
