@@ -202,8 +202,10 @@ def test_a_step_can_be_replaced_alone():
 
 
 def test_tables_are_made_by_name():
-    assert type(make_ops("python")) is Ops
-    assert type(make_ops("packed")) is QuantizedOps
+    for name, table in (("python", Ops), ("packed", QuantizedOps)):
+        # By name: a test that made a `Solution` has the package imported anew, and the classes with it.
+        made = type(make_ops(name))
+        assert (made.__module__, made.__qualname__) == (table.__module__, table.__qualname__)
     assert list(TABLES) == ["python", "dense", "packed", "cpu", "fused", "flash", "metal", "metal-flash"]
     with pytest.raises(ValueError, match=r"'gpu'.*python, dense, packed"):
         make_ops("gpu")
