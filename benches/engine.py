@@ -20,7 +20,7 @@ from benches.random_checkpoint import random_checkpoint
 from course.checkpoints import SHAPES
 from course.models import locate
 from course.options import number
-from course.timing import Spread, in_turn
+from course.timing import Spread, in_turn, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,9 +69,9 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
     numbers = []
     for concurrency, found in results.items():
         ours, theirs = Spread.of(found["ours"]), Spread.of(found["mlx-lm"])
-        ratio = Spread.of([a / b for a, b in zip(found["ours"], found["mlx-lm"], strict=True)])
-        lines.append(f"{concurrency:>8}  {ours!s:>24}  {theirs!s:>24}  {ratio!s:>20}")
-        plain = {"ours": ours.plain(), "mlx-lm": theirs.plain(), "ratio": ratio.plain()}
+        gain = ratio(found["mlx-lm"], found["ours"])
+        lines.append(f"{concurrency:>8}  {ours!s:>24}  {theirs!s:>24}  {gain!s:>20}")
+        plain = {"ours": ours.plain(), "mlx-lm": theirs.plain(), "ratio": gain.plain()}
         numbers.append({"concurrency": concurrency, **plain})
     return {"folder": folder.name, "servers": args.servers, "prefix": args.prefix, "results": numbers}, lines
 

@@ -1,7 +1,6 @@
 """A server that runs for the time of a measurement, in a process of its own."""
 
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import TextIO
 import httpx
 
 from course.errors import CourseError
+from course.soak.server import server
 
 START_SECONDS = 180
 
@@ -22,9 +22,7 @@ def our_server(model: str, options: Sequence[str] = (), url: str | None = None) 
     if url is not None:
         yield url.rstrip("/")
         return
-    port = free_port()
-    command = [sys.executable, "-m", "course", "serve", "--model", model, "--port", str(port), *options]
-    with running(command, f"http://127.0.0.1:{port}", "/health") as started:
+    with server(model, options) as (_, started, _):
         yield started
 
 
@@ -63,5 +61,5 @@ def wait_until_ready(process: subprocess.Popen, url: str, log: TextIO) -> None:
 
 def free_port() -> int:
     """A port that nobody listens to now."""
-    with create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    with create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]

@@ -7,8 +7,10 @@ import argparse
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from course.errors import CourseError
 from course.folder import contents, read_config
@@ -20,6 +22,9 @@ from course.tokens import load_tokenizer, stop_tokens
 from course.trace import TracedEngine
 from course.trace_file import TraceFile
 from course.variant import COMPILED, Variant, build
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 LONGEST = 4096
 """Positions of the longest request, where the model allows more and nobody asks for it."""
@@ -72,6 +77,11 @@ class Served:
         taken = pages * page_bytes(read_config(self.folder), size, self.dtype)
         return f"{said} at most, which share {pages} pages of {size} tokens ({taken / MIB:.0f} MiB)"
 
+    @cached_property
+    def tokenizer(self) -> "Tokenizer":
+        """Of the model. Raises CourseError where there is none, or it fits another model."""
+        return load_tokenizer(self.folder)
+
     def module(self, name: str) -> ModuleType:
         """A module of the package, such as "serving.server"."""
         return importlib.import_module(f"{self.variant.solution}.{name}")
@@ -102,10 +112,9 @@ class Served:
 
     def app(self, engine: object, limits: object, routes: Sequence[object] = ()) -> object:
         """The package's HTTP application on an `AsyncEngine`. limits: its `Limits`."""
-        tokenizer = load_tokenizer(self.folder)
-        stop = frozenset(stop_tokens(self.folder, tokenizer))
+        stop = frozenset(stop_tokens(self.folder, self.tokenizer))
         create = self.module("serving.server").create_app
-        return create(engine, tokenizer, self.name, stop, limits=limits, routes=routes)
+        return create(engine, self.tokenizer, self.name, stop, limits=limits, routes=routes)
 
     def start(self, limit: int) -> tuple[object, "Startup"]:
         """An `AsyncEngine` that is not started yet, and what stopped it from starting, later."""

@@ -68,7 +68,7 @@ class Variant:
         dtype = found.dtype if dtype == "stored" else dtype or default_dtype(found, packing=packing)
         if self.ops in COMPILED and dtype == "float16":
             raise CourseError(f"--ops {self.ops} computes in float32 or bfloat16, not float16: add --dtype float32")
-        if self.ops not in ("python", "packed", "dense") and packing is not None and packing.bits != 4:
+        if self.ops != "packed" and packing is not None and packing.bits != 4:
             raise CourseError(f"--ops {self.ops} takes 4-bit weights, not {packing.bits}: try --ops packed")
         return Format(dtype, packing, found.dtype)
 

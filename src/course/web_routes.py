@@ -10,7 +10,6 @@ from starlette.staticfiles import StaticFiles
 from tokenizers import Tokenizer
 
 from course.served import Served
-from course.tokens import load_tokenizer
 
 WEB = Path(__file__).with_name("web")
 
@@ -20,13 +19,11 @@ def web_routes(served: Served, engine: object) -> Sequence[BaseRoute]:
     state_of = served.module("serving.state").state_of
     options = {name: value for name, value in served.options.items() if isinstance(value, str)}
 
-    tokenizer = load_tokenizer(served.folder)
-
     async def state(request: Request) -> Response:
         """GET /state: what runs, what waits, who has which page, and the radix tree; between two steps."""
         picture = await engine.ask(state_of)
         if picture["tree"]:
-            _spell(picture["tree"], tokenizer)
+            _spell(picture["tree"], served.tokenizer)
         more = {"model": served.name, "options": options, "stats": engine.stats._asdict()}
         return JSONResponse(picture | more | {"open": len(engine.queues), "draining": engine.draining})
 
