@@ -1,0 +1,140 @@
+"""What an engine step costs: time as a function of the shape of its batch, behind one interface.
+
+Knows counts of tokens. Inside, times are float nanoseconds; outside, integers. A formula takes a number or an array of
+numbers as the context of its decodes, with the same result to the bit: so many steps can be had at once.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..serving.request import Step
+
+MS = 1e6
+"""Nanoseconds of a millisecond."""
+Nanoseconds = float | np.ndarray
+
+
+# ANCHOR: shape
+class StepShape(NamedTuple):
+    """What the time of a batch depends on.
+
+    prefill_tokens: of prompts. prefill_context: positions that these attend to, summed, each token's own included.
+    n_decode: requests that choose their next token; decode_context: positions that those attend to, summed.
+    n_sequences: requests in the batch. A whole prompt of L tokens has a context of L (L + 1) / 2.
+    """
+
+    prefill_tokens: int = 0
+    prefill_context: int = 0
+    n_decode: int = 0
+    decode_context: int = 0
+    n_sequences: int = 0
+    # ANCHOR_END: shape
+
+
+def is_decode(step: Step) -> bool:
+    """Whether a step runs the newest token of an answer, to choose the next."""
+    return step.samples and step.end - step.start == 1 and step.start >= step.request.prompt_len
+
+
+def shape_of(steps: Sequence[Step]) -> StepShape:
+    """The shape of a batch. What is computed again after preemption counts as a prompt."""
+    tokens = context = decodes = decode_context = 0
+    for step in steps:
+        _, start, end, _ = step
+        if is_decode(step):
+            decodes += 1
+            decode_context += end
+        else:
+            tokens += end - start
+            context += (end * (end + 1) - start * (start + 1)) // 2
+    return StepShape(tokens, context, decodes, decode_context, len(steps))
+
+
+class StepCost(Protocol):
+    """How long steps take."""
+
+    def step_time(self, shape: StepShape) -> int:
+        """Nanoseconds of one step."""
+        ...
+
+    def step_times(self, shape: StepShape, steps: int) -> np.ndarray:
+        """(steps,) int64, nanoseconds of each of the next steps of a batch of decodes, the first of this shape.
+
+        Each equals `step_time` of its own shape exactly.
+        """
+        ...
+
+
+class Formula:
+    """A `StepCost` of a formula: subclasses write `time`."""
+
+    def time(self, shape: StepShape) -> Nanoseconds:
+        """Nanoseconds, not rounded; an array where the shape's decode_context is one."""
+        raise NotImplementedError
+
+    def step_time(self, shape: StepShape) -> int:
+        """Nanoseconds, rounded."""
+        return int(self.time(shape) + 0.5)
+
+    def step_times(self, shape: StepShape, steps: int) -> np.ndarray:
+        """(steps,) int64: each step's context is longer by a token for each request."""
+        contexts = shape.decode_context + shape.n_decode * np.arange(steps)
+        times = self.time(shape._replace(decode_context=contexts)) + 0.5
+        return times.astype(np.int64) if isinstance(times, np.ndarray) else np.full(steps, int(times))
+
+
+class Linear(Formula):
+    """DistServe's form (Zhong et al., 2024), in ms: what prompts cost, and what decodes do, with a term for either.
+
+    prefill: a, b, c of a + b * sum(L) + c * sum(L^2). decode: a, b, c of a + b * sum(context) + c * batch; for at least
+    `large` decodes those of `decode_large`. Chunks of a prompt have the same sums as the whole.
+    """
+
+    def __init__(
+        self,
+        prefill: tuple[float, float, float],
+        decode: tuple[float, float, float],
+        large: int | None = None,
+        decode_large: tuple[float, float, float] = (0, 0, 0),
+    ):
+        self.prefill = prefill
+        self.decode = decode
+        self.large = large
+        self.decode_large = decode_large
+
+    def time(self, shape: StepShape) -> Nanoseconds:
+        """Nanoseconds."""
+        tokens, context, batch, decode_context, _ = shape
+        time = 0.0
+        if tokens:
+            a, b, c = self.prefill
+            time = a + b * tokens + c * (2 * context - tokens)
+        if batch:
+            a, b, c = self.decode if self.large is None or batch < self.large else self.decode_large
+            time = time + (a + b * decode_context + c * batch)
+        return time * MS
+
+
+OPT_13B_A100 = Linear((18.10, 0.10191, 7.12e-6), (19.93, 6.27e-4, 0.0385), 95, (7.17, 5.80e-4, 0.158))
+"""OPT-13B on one A100 (DistServe)."""
+
+
+class Mocker(Formula):
+    """The polynomials of Dynamo's mocker: new tokens of prompts, and the share of the KV memory that decodes use.
+
+    capacity: tokens that fit into the KV memory.
+    """
+
+    def __init__(self, capacity: int = 16_384 * 64):
+        self.capacity = capacity
+
+    def time(self, shape: StepShape) -> Nanoseconds:
+        """Nanoseconds."""
+        tokens, _, batch, context, _ = shape
+        time = 4.209989e-7 * tokens * tokens + 1.518344e-2 * tokens + 16.50142 if tokens else 0.0
+        if batch:
+            use = np.minimum(context / self.capacity, 1.0)
+            time = time + np.maximum((54.01 - 25.74 * use) * use + 5.74, 1.0)
+        return time * MS

@@ -1,0 +1,169 @@
+"""Who exists: keys that live as long as the lease of their process, and those who want to know (after etcd).
+
+Plain state: time comes with each call, and nothing waits. Knows paths; not what is registered there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Generic, NamedTuple, TypeVar
+
+from .transport import Json
+
+T = TypeVar("T")
+
+
+class LeaseError(RuntimeError):
+    """The lease has expired, was revoked, or never was."""
+
+
+# ANCHOR: change
+class Change(NamedTuple, Generic[T]):
+    """What happened to a key: it now has a value, or, with None, it is gone."""
+
+    key: str
+    value: T | None
+
+    # ANCHOR_END: change
+
+
+def covers(prefix: str, key: str) -> bool:
+    """Whether a key is the prefix or lies below it: `work` covers `work/1`, not `worker/1`; an empty one covers all."""
+    return not prefix or key == prefix or key.startswith(prefix + "/")
+
+
+@dataclass
+class Watch:
+    """Somebody who wants to know what changes below a prefix, in the order in which it does."""
+
+    prefix: str
+    tell: Callable[[Change[Json]], object] = field(repr=False)
+
+
+@dataclass
+class Lease:
+    """When it ends unless it is renewed, in ns, and what ends with it."""
+
+    deadline: int
+    keys: dict[str, None] = field(default_factory=dict)
+
+
+class Registry:
+    """Keys, leases and watches.
+
+    ttl: ns that a lease lives after it was granted or renewed. Ids of leases are never used twice, so a process that
+    comes back is another one. Each call first lets expire what is due at its `now`.
+    """
+
+    def __init__(self, ttl: int):
+        self.ttl = ttl
+        self.leases: dict[int, Lease] = {}
+        self.values: dict[str, Json] = {}
+        self.watches: dict[int, Watch] = {}
+        self._ids = count(1)
+
+    def grant(self, now: int) -> int:
+        """A new lease. Returns its id."""
+        self.expire(now)
+        lease = next(self._ids)
+        self.leases[lease] = Lease(now + self.ttl)
+        return lease
+
+    def renew(self, lease: int, now: int) -> None:
+        """Let it live for another `ttl` from now. Raises LeaseError where it is too late."""
+        self._lease(lease, now).deadline = now + self.ttl
+
+    def revoke(self, lease: int, now: int) -> None:
+        """End it, and what it holds, now. Idempotent."""
+        self.expire(now)
+        self._end(lease)
+
+    def put(self, lease: int, key: str, value: Json, now: int) -> None:
+        """Set a key that ends with the lease. Raises LeaseError without one."""
+        held = self._lease(lease, now)
+        for other in self.leases.values():
+            other.keys.pop(key, None)
+        held.keys[key] = None
+        self.values[key] = value
+        self._tell(Change(key, value))
+
+    def delete(self, lease: int, key: str, now: int) -> None:
+        """Remove a key of this lease. Idempotent. Raises LeaseError without a lease."""
+        if key in self._lease(lease, now).keys:
+            self._remove(lease, key)
+
+    def get(self, prefix: str, now: int) -> dict[str, Json]:
+        """What lies at a prefix and below, by key."""
+        self.expire(now)
+        return {key: value for key, value in self.values.items() if covers(prefix, key)}
+
+    def watch(self, prefix: str, tell: Callable[[Change[Json]], object], now: int) -> tuple[int, dict[str, Json]]:
+        """Be told of each change from now on. Returns the watch's id, and what there is now."""
+        snapshot = self.get(prefix, now)
+        number = next(self._ids)
+        self.watches[number] = Watch(prefix, tell)
+        return number, snapshot
+
+    def unwatch(self, number: int) -> None:
+        """End a watch. Idempotent."""
+        self.watches.pop(number, None)
+
+    def next_deadline(self) -> int | None:
+        """When the next lease ends, unless it is renewed."""
+        return min((lease.deadline for lease in self.leases.values()), default=None)
+
+    def expire(self, now: int) -> None:
+        """End the leases whose deadline has come."""
+        for number in [number for number, lease in self.leases.items() if lease.deadline <= now]:
+            self._end(number)
+
+    def _lease(self, lease: int, now: int) -> Lease:
+        self.expire(now)
+        if lease not in self.leases:
+            raise LeaseError(f"lease {lease} is not alive: it was not renewed within {self.ttl} ns, or was revoked")
+        return self.leases[lease]
+
+    def _end(self, lease: int) -> None:
+        for key in list(self.leases[lease].keys) if lease in self.leases else ():
+            self._remove(lease, key)
+        self.leases.pop(lease, None)
+
+    def _remove(self, lease: int, key: str) -> None:
+        del self.leases[lease].keys[key]
+        del self.values[key]
+        self._tell(Change(key, None))
+
+    def _tell(self, change: Change[Json]) -> None:
+        for watch in list(self.watches.values()):
+            if covers(watch.prefix, change.key):
+                watch.tell(change)
+
+
+class View(Generic[T]):
+    """What a watcher believes: entries by key, as the registry has told.
+
+    parse: makes an entry of a value, or raises ValueError. Such a value changes nothing: an entry keeps its old one.
+    """
+
+    def __init__(self, parse: Callable[[Json], T]):
+        self.parse = parse
+        self.entries: dict[str, T] = {}
+
+    def apply(self, change: Change[Json]) -> list[Change[T]]:
+        """Take a change. Returns what it changes here: one change, or none."""
+        key, value = change
+        if value is None:
+            return [Change(key, None)] if self.entries.pop(key, None) is not None else []
+        try:
+            entry = self.parse(value)
+        except ValueError:
+            return []
+        if self.entries.get(key) == entry:
+            return []
+        self.entries[key] = entry
+        return [Change(key, entry)]
+
+    def resync(self, snapshot: Mapping[str, Json]) -> list[Change[T]]:
+        """Take all that there is, after changes may have been missed. Returns the difference, what is gone first."""
+        gone = [change for key in list(self.entries) if key not in snapshot for change in self.apply(Change(key, None))]
+        return gone + [change for key, value in snapshot.items() for change in self.apply(Change(key, value))]

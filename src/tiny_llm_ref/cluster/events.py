@@ -1,0 +1,178 @@
+"""From the caches of the workers to the index of a router: numbered events over a channel that may lose some.
+
+Knows numbers, questions and answers; nothing of time or of the channel. Both ends are plain objects: whoever drives
+them carries events, questions and answers between them, late, twice, in any order, or not at all.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .indexer import Change, Cleared, PrefixIndex, Worker
+
+
+# ANCHOR: messages
+class Event(NamedTuple):
+    """One change of a worker's cache. Numbers go up by 1 from 0."""
+
+    number: int
+    change: Change
+
+
+class Question(NamedTuple):
+    """What a router that missed something asks a worker.
+
+    first: the number of the first event that it lacks; None for the whole tree.
+    """
+
+    first: int | None
+
+
+class Events(NamedTuple):
+    """The answer from the ring buffer: all events from the first asked for to the newest."""
+
+    events: tuple[Event, ...]
+
+
+class Dump(NamedTuple):
+    """The answer when they are no longer there: the whole cache.
+
+    Its changes have no numbers: they are not events, and nothing counts them. last: the newest event it covers.
+    """
+
+    last: int
+    changes: tuple[Change, ...]
+
+
+class TooNew(NamedTuple):
+    """The answer where no event has such a number yet. last: the newest event, -1 before the first."""
+
+    last: int
+
+
+Answer = Events | Dump | TooNew
+# ANCHOR_END: messages
+
+
+class EventLog:
+    """A worker's end: numbers its changes, and keeps the newest `capacity` of them.
+
+    dump: changes that give an empty index all blocks of the cache as it is now, parents first.
+    """
+
+    def __init__(self, capacity: int, dump: Callable[[], Iterable[Change]]):
+        self.last = -1
+        self.dump = dump
+        self._recent: deque[Event] = deque(maxlen=capacity)
+
+    def publish(self, change: Change) -> Event:
+        """Give the next number to a change of the cache. Returns the event to send."""
+        self.last += 1
+        event = Event(self.last, change)
+        self._recent.append(event)
+        return event
+
+    def answer(self, question: Question) -> Answer:
+        """The events from `first` on if all are still here, or else the whole tree."""
+        if question.first is not None and question.first > self.last:
+            return TooNew(self.last)
+        oldest = self.last + 1 - len(self._recent)
+        if question.first is None or question.first < oldest:
+            return Dump(self.last, tuple(self.dump()))
+        return Events(tuple(self._recent)[question.first - oldest :])
+
+
+@dataclass
+class Cursor:
+    """How far a router is with one worker.
+
+    last: the newest event that is in the index, as all before it are. heard: the newest number that was heard of.
+    complete: False from a block without its parent, whose event is not taken, until the whole tree has come.
+    asked: the question that is out.
+    """
+
+    last: int = -1
+    heard: int = -1
+    complete: bool = True
+    asked: Question | None = None
+
+
+class EventFeed:
+    """A router's end: puts the events of each worker into an index, once each and in order; asks for those it lacks.
+
+    Each worker has at most one question out. An event behind a gap is dropped: the answer brings it again. Who hears
+    nothing cannot know that the last event was lost: so a worker tells its newest number now and then (`hear`).
+    """
+
+    def __init__(self, index: PrefixIndex):
+        self.index = index
+        self.cursors: dict[Worker, Cursor] = {}
+
+    def add_worker(self, worker: Worker) -> None:
+        """Discovery found a worker."""
+        self.index.add_worker(worker)
+        self.cursors[worker] = Cursor()
+
+    def remove_worker(self, worker: Worker) -> None:
+        """Discovery lost a worker: its blocks go, and events of it that still arrive change nothing."""
+        del self.cursors[worker]
+        self.index.remove_worker(worker)
+
+    def match(self, locals_: Sequence[int], now: int) -> dict[Worker, int]:
+        """Scores as those of `PrefixIndex.match`."""
+        return self.index.match(locals_)
+
+    def sent(self, worker: Worker, locals_: Sequence[int], now: int) -> None:
+        """A prompt went to `worker`. Nothing to do: the worker will tell what it keeps."""
+
+    def receive(self, worker: Worker, event: Event) -> Question | None:
+        """Take an event. Returns what to ask the worker, None for nothing."""
+        if (cursor := self.cursors.get(worker)) is None:
+            return None
+        self._take(worker, cursor, event)
+        return self._missing(cursor)
+
+    def hear(self, worker: Worker, number: int) -> Question | None:
+        """Take a worker's word that its newest event has this number. Returns what to ask it, None for nothing."""
+        if (cursor := self.cursors.get(worker)) is None:
+            return None
+        cursor.heard = max(cursor.heard, number)
+        return self._missing(cursor)
+
+    def recover(self, worker: Worker, answer: Answer) -> Question | None:
+        """Take an answer; it may be late, or come twice. Returns what to ask next, None for nothing.
+
+        A tree that is older than the index changes nothing: blocks that were removed since would be there again.
+        """
+        if (cursor := self.cursors.get(worker)) is None:
+            return None
+        cursor.asked = None
+        if isinstance(answer, TooNew):
+            cursor.heard = cursor.last  # whoever told of more was wrong: to ask again would never end
+        elif isinstance(answer, Events):
+            for event in answer.events:
+                self._take(worker, cursor, event)
+        elif answer.last > cursor.last:
+            for change in (Cleared(), *answer.changes):
+                self.index.apply(worker, change)
+            cursor.last, cursor.complete = answer.last, True
+        return self._missing(cursor)
+
+    def repeat(self, worker: Worker) -> Question | None:
+        """The question that is out, to ask again: no answer came in time."""
+        cursor = self.cursors.get(worker)
+        return cursor.asked if cursor else None
+
+    def _take(self, worker: Worker, cursor: Cursor, event: Event) -> None:
+        """Apply an event if it is the next one, and the index has the parent of its blocks."""
+        cursor.heard = max(cursor.heard, event.number)
+        if event.number == cursor.last + 1:
+            cursor.complete = self.index.apply(worker, event.change)
+            cursor.last += cursor.complete
+
+    def _missing(self, cursor: Cursor) -> Question | None:
+        if cursor.asked is not None or cursor.heard <= cursor.last:
+            return None
+        cursor.asked = Question(cursor.last + 1 if cursor.complete else None)
+        return cursor.asked

@@ -1,0 +1,71 @@
+"""What a router knows of its workers at the moment when it must choose one for a request.
+
+Looks into the index of caches only if it is asked for it: most policies never do.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from .active import Load
+from .indexer import Worker
+from .routing import Candidate, CostConfig, RouteRequest
+
+
+# ANCHOR: index
+class Index(Protocol):
+    """Which worker has which prefix: `EventFeed` (exact), `RecentIndex` (a guess)."""
+
+    def add_worker(self, worker: Worker) -> None:
+        """Know a worker with an empty cache."""
+        ...
+
+    def remove_worker(self, worker: Worker) -> None:
+        """Forget a worker and its blocks."""
+        ...
+
+    def match(self, locals_: Sequence[int], now: int) -> dict[Worker, int]:
+        """Leading blocks that each worker has, those that have none left out."""
+        ...
+
+    def sent(self, worker: Worker, locals_: Sequence[int], now: int) -> None:
+        """A prompt with these blocks went to `worker`."""
+        ...
+        # ANCHOR_END: index
+
+
+@dataclass
+class Query:
+    """A request, and the workers that may get it: at least one, in the order in which they came.
+
+    names: sequence hashes of its blocks. cost: weights for this request.
+    """
+
+    request: RouteRequest
+    workers: Sequence[Worker]
+    names: Sequence[Hashable]
+    cost: CostConfig
+    block_size: int
+    load: Load
+    index: Index | None
+    now: int
+
+    @cached_property
+    def scores(self) -> dict[Worker, int]:
+        """Leading blocks that each worker has cached; none without an index."""
+        return self.index.match(self.request.blocks, self.now) if self.index else {}
+
+    def overlap(self, worker: Worker) -> int:
+        """Leading blocks that `worker` has cached."""
+        return self.scores.get(worker, 0)
+
+    def candidates(self) -> list[Candidate]:
+        """What the cost function needs, for each worker."""
+        result = []
+        for worker in self.workers:
+            active = self.load.workers[worker]
+            reused = self.cost.assume_reuse
+            blocks = active.blocks_with(self.names) if reused else active.active_blocks + len(self.names)
+            result.append(Candidate(worker, self.overlap(worker), active.prefill_tokens, blocks, len(active.requests)))
+        return result

@@ -1,0 +1,109 @@
+"""What theory says of queues: exact recursions for any arrivals, closed forms for random ones, and laws for all.
+
+Recursions are in integer nanoseconds, first come, first served. Closed forms are in seconds or any one unit of time:
+`rate` is arrivals per unit, `service` the mean time of one. Each raises ValueError where the queue would grow for ever.
+"""
+
+import heapq
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import ceil
+
+
+# ANCHOR: lindley
+def lindley(arrivals: Sequence[int], services: Sequence[int], servers: int = 1) -> list[int]:
+    """When each job ends, in ns: it starts when it has come and the first of the servers is free.
+
+    arrivals: ns, not decreasing. For one server this is Lindley's recursion (1952), for more Kiefer and Wolfowitz's.
+    Raises ValueError unless the lists are equally long and the arrivals in order.
+    """
+    if any(later < earlier for earlier, later in pairwise(arrivals)):
+        raise ValueError("arrivals must not decrease")
+    free = [0] * servers
+    ends = []
+    for arrival, service in zip(arrivals, services, strict=True):
+        end = max(arrival, free[0]) + service
+        heapq.heapreplace(free, end)
+        ends.append(end)
+    return ends
+
+
+# ANCHOR_END: lindley
+
+
+def load(rate: float, service: float, servers: int = 1) -> float:
+    """Utilisation rho of each server. Raises ValueError from 1 on."""
+    rho = rate * service / servers
+    if not 0 <= rho < 1:
+        raise ValueError(f"utilisation is {rho:g}: a queue is stable below 1 only")
+    return rho
+
+
+def mg1_wait(rate: float, service: float, second_moment: float) -> float:
+    """Mean wait before service for any distribution of service times (Pollaczek and Khinchine).
+
+    second_moment: the mean of their squares.
+    """
+    return rate * second_moment / (2 * (1 - load(rate, service)))
+
+
+def md1_time(rate: float, service: float) -> float:
+    """Mean time from arrival to end where each job takes `service`: the TTFT of prefills (DistServe, equation 1)."""
+    return service + mg1_wait(rate, service, service**2)
+
+
+def pipeline_time(rate: float, service: float) -> float:
+    """Mean time where a job of `service` goes through two stages of equal length (DistServe, equation 2).
+
+    The second never queues, so this is M/D/1 with half the service time, and the other half.
+    """
+    return md1_time(rate, service / 2) + service / 2
+
+
+def speedup_time(rate: float, service: float, speedup: float) -> float:
+    """Mean time where each job is `speedup` times as fast (DistServe, equation 3)."""
+    return md1_time(rate, service / speedup)
+
+
+def erlang_c(offered: float, servers: int) -> float:
+    """Probability that a job must wait, with Poisson arrivals and exponential service times.
+
+    offered: mean number of busy servers, rate * service.
+    """
+    load(offered, 1, servers)
+    blocked = 1.0  # Erlang B, by its recursion: no factorials that overflow
+    for n in range(1, servers + 1):
+        blocked = offered * blocked / (n + offered * blocked)
+    return blocked / (1 - offered / servers * (1 - blocked))
+
+
+def mmc_wait(rate: float, service: float, servers: int) -> float:
+    """Mean wait before service with exponential service times and `servers` servers."""
+    offered = rate * service
+    return erlang_c(offered, servers) * service / (servers - offered)
+
+
+def mean_in_system(starts: Iterable[int], ends: Iterable[int], span: int) -> float:
+    """Time average of the jobs in a system over `span` ns, from when each came and went.
+
+    By Little's law (1961) it is rate * mean time, for whatever queue and order.
+    """
+    changes = sorted([(start, 1) for start in starts] + [(end, -1) for end in ends])
+    area = jobs = last = 0
+    for time, change in changes:
+        area += jobs * (time - last)
+        jobs, last = jobs + change, time
+    return area / span
+
+
+def closed_loop_bound(clients: int, response: float, think: float, bottleneck: float) -> float:
+    """The highest throughput of `clients` that each wait for a response, then think.
+
+    response: time of one without any queue. bottleneck: time that one takes of the busiest server.
+    """
+    return min(clients / (response + think), 1 / bottleneck)
+
+
+def saturated_decode(step: int, requests: int, tokens: int, rows: int) -> int:
+    """Makespan in ns of equal requests that are all there at 0, and decode `rows` at a time, `step` ns per token."""
+    return ceil(requests / rows) * tokens * step

@@ -1,0 +1,146 @@
+"""A step's time from what the machine can do: arithmetic or memory traffic, whichever takes longer, and an overhead.
+
+Knows numbers of machines (dense bf16) and of Qwen3 models, from their data sheets and configurations.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .cost import MS, Formula, Nanoseconds, StepShape
+
+
+class Machine(NamedTuple):
+    """flops: dense bf16, per second. bandwidth: of the memory, bytes/s. memory: bytes. link: to the next card, bytes/s
+    and direction. nic: to other machines, likewise."""
+
+    flops: float
+    bandwidth: float
+    memory: float = 0
+    link: float = 0
+    nic: float = 0
+
+
+GIB = 2**30
+MACHINES = {
+    "A100": Machine(312e12, 2.039e12, 80 * GIB, 300e9, 25e9),
+    "H100": Machine(989e12, 3.35e12, 80 * GIB, 450e9, 50e9),
+    "H200": Machine(989e12, 4.8e12, 141 * GIB, 450e9, 50e9),
+    "B200": Machine(2250e12, 7.7e12, 180 * GIB, 900e9, 100e9),
+    "L40S": Machine(362e12, 0.864e12),
+    "RTX PRO 6000": Machine(468e12, 1.792e12),
+}
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The sizes of a Qwen3. experts: of each MLP, `active` of which see a token; 1 and 1 where it is dense.
+
+    itemsize: bytes of a weight, and of a key or value.
+    """
+
+    layers: int
+    hidden: int
+    intermediate: int
+    heads: int
+    kv_heads: int
+    head_dim: int = 128
+    vocab: int = 151_936
+    experts: int = 1
+    active: int = 1
+    itemsize: int = 2
+
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values of one token."""
+        return 2 * self.layers * self.kv_heads * self.head_dim * self.itemsize
+
+    @property
+    def attention_weights(self) -> int:
+        """Weights of the four projections of all layers."""
+        return self.layers * 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
+
+    @property
+    def expert_weights(self) -> int:
+        """Weights of one expert in each layer."""
+        return self.layers * 3 * self.hidden * self.intermediate
+
+    @property
+    def head_weights(self) -> int:
+        """Weights of the head. The embedding is looked up, not read."""
+        return self.vocab * self.hidden
+
+    def experts_read(self, tokens: int) -> float:
+        """Experts that some of `tokens` go to, if each chooses at random."""
+        return self.experts * (1 - (1 - self.active / self.experts) ** tokens)
+
+
+QWEN3 = {
+    "0.6B": ModelShape(28, 1024, 3072, 16, 8),
+    "1.7B": ModelShape(28, 2048, 6144, 16, 8),
+    "4B": ModelShape(36, 2560, 9728, 32, 8),
+    "8B": ModelShape(36, 4096, 12_288, 32, 8),
+    "14B": ModelShape(40, 5120, 17_408, 40, 8),
+    "32B": ModelShape(64, 5120, 25_600, 64, 8),
+    "30B-A3B": ModelShape(48, 2048, 768, 32, 4, experts=128, active=8),
+}
+
+
+def all_reduce(size: float, cards: int, latency: float, bandwidth: float) -> float:
+    """Seconds of a ring all-reduce of `size` bytes (alpha-beta model), in seconds and bytes/s; 0 on one card."""
+    return 2 * (cards - 1) * (latency + size / (cards * bandwidth)) if cards > 1 else 0.0
+
+
+class Roofline(Formula):
+    """A `StepCost` for `cards` cards that share each layer (tensor parallel).
+
+    compute, memory: shares of the machine's peak that are reached. overhead, latency: seconds of each step, of each
+    message between cards.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        model: ModelShape,
+        cards: int = 1,
+        compute: float = 0.6,
+        memory: float = 0.8,
+        overhead: float = 1.2e-3,
+        latency: float = 5e-6,
+    ):
+        self.machine = machine
+        self.model = model
+        self.cards = cards
+        self.flops = cards * compute * machine.flops
+        self.bandwidth = cards * memory * machine.bandwidth
+        self.overhead = overhead
+        self.latency = latency
+
+    def time(self, shape: StepShape) -> Nanoseconds:
+        """Nanoseconds."""
+        seconds = np.maximum(self.work(shape) / self.flops, self.traffic(shape) / self.bandwidth)
+        return (seconds + self.overhead + self.communication(shape)) * (1000 * MS)
+
+    def work(self, shape: StepShape) -> Nanoseconds:
+        """Floating-point operations: two for each weight and token; scores and sums of values for each context."""
+        model, tokens = self.model, shape.prefill_tokens + shape.n_decode
+        body = tokens * (model.attention_weights + model.active * model.expert_weights)
+        attention = 2 * model.layers * model.heads * model.head_dim * (shape.prefill_context + shape.decode_context)
+        return 2.0 * (body + shape.n_sequences * model.head_weights + attention)
+
+    def traffic(self, shape: StepShape) -> Nanoseconds:
+        """Bytes: each weight once, keys and values of all contexts, those of new tokens.
+
+        A prompt's chunk reads each key once: as many as its tokens attend to on average, and half of its own.
+        """
+        model, tokens = self.model, shape.prefill_tokens + shape.n_decode
+        weights = model.attention_weights + model.head_weights + model.experts_read(tokens) * model.expert_weights
+        prompt = shape.prefill_context / shape.prefill_tokens + shape.prefill_tokens / 2 if shape.prefill_tokens else 0
+        return model.itemsize * weights + model.kv_bytes * (shape.decode_context + prompt + tokens)
+
+    def communication(self, shape: StepShape) -> float:
+        """Seconds: two all-reduces of all hidden states in each layer."""
+        model, tokens = self.model, shape.prefill_tokens + shape.n_decode
+        size = tokens * model.hidden * model.itemsize
+        return 2 * model.layers * all_reduce(size, self.cards, self.latency, self.machine.link or 1e9)

@@ -1,0 +1,101 @@
+"""Requests that wait at the router because every worker that may have them is busy with prompts.
+
+Knows orders and counts of tokens; nothing of workers or time.
+"""
+
+import heapq
+from collections.abc import Callable, Hashable, Iterator
+
+from .routing import RouteRequest
+
+
+class OverloadedError(RuntimeError):
+    """No worker can take a request, now or soon: an HTTP server answers 503."""
+
+
+Score = Callable[[RouteRequest, int], float]
+"""How soon a request goes, given its prompt tokens that no worker has cached: the highest first."""
+
+
+def fcfs(request: RouteRequest, new_tokens: int) -> float:
+    """First come, first served."""
+    return request.jump - request.arrival
+
+
+def lcfs(request: RouteRequest, new_tokens: int) -> float:
+    """Last come, first served."""
+    return request.jump + request.arrival
+
+
+def wspt(request: RouteRequest, new_tokens: int) -> float:
+    """Weighted shortest processing time: little work goes first."""
+    return (1 + request.jump) / max(1, new_tokens)
+
+
+SCORES: dict[str, Score] = {"fcfs": fcfs, "lcfs": lcfs, "wspt": wspt}
+
+
+class RouterQueue:
+    """A heap by (priority, score, order of coming).
+
+    limit: prompt tokens that may wait in each priority, None for any number.
+    """
+
+    def __init__(self, score: Score = fcfs, limit: int | None = None):
+        self.score = score
+        self.limit = limit
+        self.tokens: dict[int, int] = {}
+        self._count = 0
+        self._waiting: dict[Hashable, RouteRequest] = {}
+        self._heap: list[tuple[int, float, int, RouteRequest]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[RouteRequest]:
+        """Those that wait, in the order of coming."""
+        return iter(self._waiting.values())
+
+    def __contains__(self, uid: Hashable) -> bool:
+        return uid in self._waiting
+
+    def push(self, request: RouteRequest, new_tokens: int) -> None:
+        """Let a request wait. Raises OverloadedError beyond the limit, ValueError for one that waits already."""
+        if request.uid in self._waiting:
+            raise ValueError(f"request {request.uid} waits already")
+        tokens = self.tokens.get(request.priority, 0) + request.tokens
+        if self.limit is not None and tokens > self.limit:
+            raise OverloadedError(
+                f"{tokens} tokens would wait at priority {request.priority}: the limit is {self.limit}"
+            )
+        self.tokens[request.priority] = tokens
+        self._waiting[request.uid] = request
+        self._count += 1
+        heapq.heappush(self._heap, (-request.priority, -self.score(request, new_tokens), self._count, request))
+
+    def remove(self, uid: Hashable) -> bool:
+        """A request stops waiting. Returns whether it waited."""
+        if (request := self._waiting.pop(uid, None)) is None:
+            return False
+        self.tokens[request.priority] -= request.tokens
+        return True
+
+    def release(self, ready: Callable[[RouteRequest], bool]) -> None:
+        """Ask `ready` for those that wait, in their order; those for which it says True wait no longer.
+
+        Where a request for any worker is not ready, none behind it can be: the rest is not asked.
+        """
+        kept = []
+        while self._heap:
+            entry = heapq.heappop(self._heap)
+            request = entry[-1]
+            if self._waiting.get(request.uid) is not request:
+                continue  # it was removed, and its entry left behind
+            if ready(request):
+                self.remove(request.uid)
+                continue
+            kept.append(entry)
+            if request.eligible is None:
+                break
+        for entry in kept:
+            heapq.heappush(self._heap, entry)

@@ -1,0 +1,136 @@
+"""A step's time from measured kernels: tables of microseconds, and straight lines between their entries.
+
+Knows numbers, and the layout of LLMServingSim's profiles (Cho et al.). `dense.csv`: layer, tokens, time_us.
+`per_sequence.csv`: layer, sequences, time_us. `attention.csv`: prefill_chunk, kv_prefill, n_decode, kv_decode, time_us;
+of one layer, with kv_prefill positions before the chunk, and kv_decode in each of the decodes.
+"""
+
+import csv
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .cost import Formula, Nanoseconds, StepShape
+
+US = 1e3
+"""Nanoseconds of a microsecond."""
+ONCE = frozenset({"embedding", "final_layernorm", "lm_head", "sampler"})
+"""Kernels that run once a step; all others run in each layer."""
+TWICE = frozenset({"layernorm"})
+"""Kernels that run twice in each layer."""
+
+
+class Line:
+    """A function of one number by its values at some: straight between them, and beyond the last; constant before."""
+
+    def __init__(self, points: Iterable[tuple[float, float]]):
+        xs, ys = zip(*sorted(points), strict=True)
+        if len(xs) > 1:  # one more point far away, on the line of the last two
+            far = xs[-1] + 1000 * (xs[-1] - xs[-2])
+            xs, ys = (*xs, far), (*ys, ys[-1] + 1000 * (ys[-1] - ys[-2]))
+        self.xs = np.array(xs, float)
+        self.ys = np.array(ys, float)
+
+    def __call__(self, x: float | np.ndarray) -> Nanoseconds:
+        return np.interp(x, self.xs, self.ys)
+
+
+def blend(keys: Sequence[int], x: float) -> list[tuple[int, float]]:
+    """The keys next to `x` with their weights: one, or two whose weights give 1. Constant before the first key.
+
+    Beyond the last key the weights of the last two go on along their line.
+    """
+    if x <= keys[0] or len(keys) == 1:
+        return [(keys[0], 1.0)]
+    at = min(bisect_left(keys, x), len(keys) - 1)
+    low, high = keys[at - 1], keys[at]
+    share = (x - low) / (high - low)
+    return [(high, 1.0)] if x == high else [(low, 1 - share), (high, share)]
+
+
+class Attention:
+    """Microseconds of attention in one layer, by chunk, positions before it, decodes, and positions of each decode.
+
+    Entries need not be a grid: at each value of one number those of the next may differ.
+    """
+
+    def __init__(self, entries: Mapping[tuple[int, int, int, int], float]):
+        tree: dict[int, dict[int, dict[int, list[tuple[int, float]]]]] = {}
+        for (chunk, before, decodes, context), time in sorted(entries.items()):
+            row = tree.setdefault(chunk, {}).setdefault(before, {}).setdefault(decodes, [])
+            row.append((context, time))
+        self.tree = {
+            chunk: {before: {n: Line(row) for n, row in by_n.items()} for before, by_n in by_before.items()}
+            for chunk, by_before in tree.items()
+        }
+        self._lines: dict[tuple[float, float, int], list[tuple[Line, float]]] = {}
+
+    def __call__(self, chunk: float, before: float, decodes: int, context: float | np.ndarray) -> Nanoseconds:
+        """Microseconds; an array where `context`, the mean of all decodes, is one."""
+        lines = self._lines.get((0, 0, decodes)) if not chunk else None
+        if lines is None:
+            lines = self.lines(chunk, before, decodes)
+            if not chunk:
+                self._lines[0, 0, decodes] = lines
+        time = 0.0
+        for line, weight in lines:
+            time = time + weight * line(context)
+        return time
+
+    def lines(self, chunk: float, before: float, decodes: int) -> list[tuple[Line, float]]:
+        """The lines to add, with their weights."""
+        found = []
+        for c, u in blend(list(self.tree), chunk):
+            for b, v in blend(list(self.tree[c]), before):
+                for n, w in blend(list(self.tree[c][b]), decodes):
+                    found.append((self.tree[c][b][n], u * v * w))
+        return found
+
+
+class Table(Formula):
+    """A `StepCost` of measured kernels.
+
+    dense, sequence: microseconds of all layers' kernels, by the tokens and by the sequences of a batch.
+    overhead: microseconds of each step that no kernel accounts for.
+    """
+
+    def __init__(self, dense: Line, sequence: Line, attention: Attention, layers: int, overhead: float = 0.0):
+        self.dense = dense
+        self.sequence = sequence
+        self.attention = attention
+        self.layers = layers
+        self.overhead = overhead
+
+    def time(self, shape: StepShape) -> Nanoseconds:
+        """Nanoseconds. All chunks of prompts count as one with the same tokens, and the same context if that can be."""
+        tokens, context, decodes, decode_context, sequences = shape
+        before = max(context / tokens - (tokens + 1) / 2, 0.0) if tokens else 0.0
+        mean = decode_context / decodes if decodes else 0.0
+        attention = self.attention(tokens, before, decodes, mean)
+        fixed = self.dense(tokens + decodes) + self.sequence(sequences) + self.overhead
+        return (fixed + self.layers * attention) * US
+
+
+def read_table(folder: Path, layers: int, overhead: float = 0.0) -> Table:
+    """The `Table` of a folder's three files, for a model of `layers` layers; overhead in microseconds."""
+    dense = total(rows(folder / "dense.csv"), layers)
+    sequence = total(rows(folder / "per_sequence.csv"), layers)
+    entries = {tuple(map(int, row[:4])): float(row[4]) for row in rows(folder / "attention.csv")}
+    return Table(dense, sequence, Attention(entries), layers, overhead)
+
+
+def rows(path: Path) -> list[list[str]]:
+    """The rows of a CSV file below its heading."""
+    with path.open(newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def total(entries: Iterable[Sequence[str]], layers: int) -> Line:
+    """Microseconds of a whole step, from rows (kernel, count, microseconds of one run)."""
+    sums: dict[int, float] = {}
+    for kernel, count, time in entries:
+        runs = 1 if kernel in ONCE else layers * (1 + (kernel in TWICE))
+        sums[int(count)] = sums.get(int(count), 0.0) + runs * float(time)
+    return Line(sums.items())

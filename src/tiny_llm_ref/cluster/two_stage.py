@@ -1,0 +1,83 @@
+"""A call in two awaits: first submit it, then wait for its reply. A connection is held only for the first.
+
+So a few connections carry many calls that wait, as in Mooncake's client. Replies are matched by number.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import count
+
+from .transport import Connection, Json
+
+
+class Wire:
+    """A connection, and the calls that were submitted on it, by number. broken: whether it is gone."""
+
+    def __init__(self, connection: Connection):
+        self.connection, self.broken = connection, False
+        self.pending: dict[Json, asyncio.Future[Json]] = {}
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        """Give each reply to its call; one that nobody waits for any more is dropped. A break fails all calls."""
+        try:
+            while True:
+                frame = await self.connection.receive()
+                if (future := self.pending.pop(frame["id"], None)) is not None:
+                    future.set_result(frame["body"])
+        except ConnectionError as error:
+            self.broken = True
+            for future in self.pending.values():
+                future.set_exception(ConnectionResetError(str(error)))
+                future.exception()  # whoever submitted and never waits need not hear of it
+            self.pending.clear()
+
+
+class Reply:
+    """A call that was submitted."""
+
+    def __init__(self, wire: Wire, number: int):
+        self.wire, self.number = wire, number
+        self.future = wire.pending[number] = asyncio.get_running_loop().create_future()
+
+    def forget(self) -> None:
+        """Drop the reply when it comes. Idempotent."""
+        self.wire.pending.pop(self.number, None)
+
+    async def wait(self, timeout: float | None = None) -> Json:
+        """The body of the reply, within `timeout` seconds. Raises TimeoutError, or ConnectionError after a break."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self.future
+        finally:
+            self.forget()
+
+
+class TwoStageClient:
+    """Calls over at most `size` connections, made by `connect` when they are needed, also in the place of broken ones.
+
+    At most `size` submissions run at a time; any number of calls may wait for their replies.
+    """
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int):
+        self.connect = connect
+        self.idle: asyncio.LifoQueue[Wire | None] = asyncio.LifoQueue()
+        for _ in range(size):
+            self.idle.put_nowait(None)
+        self._numbers = count()
+
+    async def submit(self, body: Json) -> Reply:
+        """Send a call once a connection is idle. Raises ConnectionError where that fails."""
+        wire = await self.idle.get()
+        try:
+            if wire is None or wire.broken:
+                wire = Wire(await self.connect())
+            reply = Reply(wire, next(self._numbers))
+            try:
+                await wire.connection.send({"id": reply.number, "body": body})
+            except BaseException:
+                reply.forget()
+                raise
+            return reply
+        finally:
+            self.idle.put_nowait(wire)
