@@ -28,7 +28,8 @@ class PageAllocator:
         """
         if not 0 <= n <= len(self._free):
             raise ValueError(f"cannot allocate {n} pages: {len(self._free)} are free")
-        pages = [self._free.pop() for _ in range(n)]
+        pages = self._free[: -n - 1 : -1]
+        del self._free[len(self._free) - n :]
         self._taken.update(pages)
         return pages
 
@@ -38,11 +39,10 @@ class PageAllocator:
         Raises ValueError, and takes none back, for a page that is not allocated (freed before, or never a page of this
         allocator), and for one that is named twice. The message names the page.
         """
-        back: set[int] = set()
-        for page in pages:
-            if page in back or page not in self._taken:
-                raise ValueError(f"page {page} cannot be freed: it is not allocated, or named twice")
-            back.add(page)
+        back = set(pages)
+        if len(back) < len(pages) or not back <= self._taken:
+            page = next(page for i, page in enumerate(pages) if page not in self._taken or page in pages[:i])
+            raise ValueError(f"page {page} cannot be freed: it is not allocated, or named twice")
         self._taken -= back
         self._free += pages
 

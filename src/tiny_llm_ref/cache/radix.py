@@ -53,9 +53,11 @@ class RadixTree:
         self.time += 1
         node, length = self.root, 0
         while length < len(keys) and (child := node.children.get(keys[length])) is not None:
-            same = 1
-            while same < min(len(child.keys), len(keys) - length) and child.keys[same] == keys[length + same]:
-                same += 1
+            same = len(child.keys)
+            if child.keys != keys[length : length + same]:  # seldom, and a comparison of lists is quick
+                same = 1
+                while same < min(len(child.keys), len(keys) - length) and child.keys[same] == keys[length + same]:
+                    same += 1
             node = child if same == len(child.keys) else self.split(child, same)
             node.time = self.time
             length += same

@@ -27,10 +27,15 @@ def padding(name: str, old: str, new: str, message: str, killer: str) -> Mutant:
 
 FREE_PAGES = "self._free = list(range(pages - 1, -1, -1))"
 ENOUGH = "        if not 0 <= n <= len(self._free):\n"
-POP = "pages = [self._free.pop() for _ in range(n)]"
+OFF = "        del self._free[len(self._free) - n :]\n"
 MARK = "        self._taken.update(pages)\n"
-OWNED = "if page in back or page not in self._taken:"
-COLLECT = "            back.add(page)\n        self._taken -= back\n        self._free += pages\n"
+OWNED = "if len(back) < len(pages) or not back <= self._taken:"
+COLLECT = "        self._taken -= back\n        self._free += pages\n"
+CHECKED = """        back = set(pages)
+        if len(back) < len(pages) or not back <= self._taken:
+            page = next(page for i, page in enumerate(pages) if page not in self._taken or page in pages[:i])
+            raise ValueError(f"page {page} cannot be freed: it is not allocated, or named twice")
+"""
 
 _ALLOCATOR = [
     allocator(
@@ -50,29 +55,34 @@ _ALLOCATOR = [
     allocator(
         "free-list-searched",
         OWNED,
-        "if page in back or page in self._free or not 0 <= page < self.pages:",
+        "if len(back) < len(pages) or any(page in self._free or not 0 <= page < self.pages for page in pages):",
         "no call searches through a list of pages",
         "LargePoolsAreQuick",
     ),
-    allocator("double-free", OWNED, "if page in back:", "is given to two requests next", "PagesAreFreedOnce"),
+    allocator("double-free", OWNED, "if len(back) < len(pages):", "is given to two requests next", "PagesAreFreedOnce"),
     allocator(
         "foreign-page-freed",
         OWNED,
-        "if page in back or page in self._free:",
+        "if len(back) < len(pages) or any(page in self._free for page in pages):",
         "page -1 is one negative, was accepted",
         "PagesAreFreedOnce",
     ),
     allocator(
         "named-twice",
         OWNED,
-        "if page not in self._taken:",
+        "if not back <= self._taken:",
         "one named twice, was accepted",
         "PagesAreFreedOnce",
     ),
     allocator(
         "frees-while-checking",
-        COLLECT,
-        "            self._taken.discard(page)\n            self._free.append(page)\n",
+        CHECKED + COLLECT,
+        """        for page in pages:
+            if page not in self._taken:
+                raise ValueError(f"page {page} cannot be freed: it is not allocated, or named twice")
+            self._taken.discard(page)
+            self._free.append(page)
+""",
         "was refused, but it freed other pages",
         "PagesAreFreedOnce",
     ),
@@ -106,8 +116,8 @@ _ALLOCATOR = [
     ),
     allocator(
         "stays-on-the-free-list",
-        POP,
-        "pages = self._free[:n]",
+        OFF,
+        "",
         "pages are available, expected",
         "EveryPageIsGivenOutOnce",
     ),
