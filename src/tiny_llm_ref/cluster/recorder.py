@@ -32,6 +32,20 @@ class Recorder:
         self.pools.setdefault(pool, []).append(busy)
         return ReplicaSink(self, busy)
 
+    def ran(self, batch: Batch, start: int, ends: Sequence[int]) -> None:
+        """Note the steps of a batch, and the tokens that they gave until each of `ends`."""
+        records = self.records
+        for request, _, _, samples in batch.steps:
+            record = records[request.uid]
+            if record.prefill_start is None:
+                record.prefill_start = start
+            if record.prefill_end is not None and record.decode_start is None:
+                record.decode_start = start
+            if samples and request.finish_reason is None:
+                if record.prefill_end is None:
+                    record.prefill_end = int(ends[0])
+                record.spans.append(ends)
+
     def ended(self, request: Request, time: int) -> None:
         """Note an end, and check what was noted before."""
         record = self.records[request.uid]
@@ -50,19 +64,9 @@ class ReplicaSink:
         self.recorder, self.busy = recorder, busy
 
     def ran(self, batch: Batch, start: int, ends: Sequence[int]) -> None:
-        """Note the steps of a batch, and the tokens that they gave."""
+        """Note the steps of a batch, and that the replica was busy."""
         self.busy.add(start, int(ends[-1]))
-        records = self.recorder.records
-        for request, _, _, samples in batch.steps:
-            record = records[request.uid]
-            if record.prefill_start is None:
-                record.prefill_start = start
-            if record.prefill_end is not None and record.decode_start is None:
-                record.decode_start = start
-            if samples and request.finish_reason is None:
-                if record.prefill_end is None:
-                    record.prefill_end = int(ends[0])
-                record.spans.append(ends)
+        self.recorder.ran(batch, start, ends)
 
     def ended(self, request: Request, time: int) -> None:
         """Note an end."""
