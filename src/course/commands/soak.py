@@ -1,21 +1,28 @@
-"""`pdm run soak`: random tests of the serving engine that run as long as you like."""
+"""`pdm run soak`: random tests of the engine and of the cluster that run as long as you like."""
 
 import argparse
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from course.errors import CourseError
 from course.options import number
 from course.variant import SOLUTIONS
 
-HELP = "test the serving engine at random: `soak serve`, `soak schedules`"
+WORLDS = {
+    "discovery": "no instance was seen too long, none without a lease served, no id came twice, no token was lost",
+}
+"""Of `soak cluster`: what holds where no schedule failed, by world. Each is made in course/soak/cluster.py."""
+
+HELP = "test the engine and the cluster at random: `soak serve`, `soak schedules`, `soak cluster`"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     count = number(int, "of at least 1", lambda x: x >= 1, 1000)
     some = number(int, "of at least 0", lambda x: x >= 0, 0)
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="serve | schedules")
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="serve | schedules | cluster")
     about = "clients of a real server: they ask, check every text, leave at any moment, and at the end nothing is left"
     serve = kinds.add_parser("serve", help=about, description=about)
     time = number(float, "above 0", lambda x: x > 0, 300)
@@ -26,40 +33,70 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serve.add_argument("options", nargs="*", metavar="-- OPTION", help="more options of `pdm run serve`")
     about = "requests and aborts over every scheduler, memory and loop, on a model that is a hash of all it reads"
     schedules = kinds.add_parser("schedules", help=about, description=about)
-    schedules.add_argument("--count", type=count, default=10_000, metavar="N", help="how many (default 10000)")
-    schedules.add_argument("--first", type=some, default=0, metavar="SEED", help="seed of the first (default 0)")
-    schedules.add_argument("--seed", type=some, metavar="SEED", help="run this one alone: how a failure is replayed")
-    schedules.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
+    about = "crashes, partitions and blocked loops over all parts of the cluster, in virtual time"
+    cluster = kinds.add_parser("cluster", help=about, description=about)
+    cluster.add_argument("--world", choices=WORLDS, help="only these parts (default: all worlds)")
+    for parser in (schedules, cluster):
+        parser.add_argument("--count", type=count, default=10_000, metavar="N", help="how many (default 10000)")
+        parser.add_argument("--first", type=some, default=0, metavar="SEED", help="seed of the first (default 0)")
+        parser.add_argument("--seed", type=some, metavar="SEED", help="run this one alone: how a failure is replayed")
+        parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit status 0 if nothing was wrong, else 1; 2 for mistakes on the command line."""
-    return _schedules(args) if args.kind == "schedules" else _serve(args)
+    from course.soak.schedules import ScheduleError
 
-
-def _schedules(args: argparse.Namespace) -> int:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from course.learner import explained
-    from course.soak.schedules import ScheduleError, run_schedules
-
-    seeds = range(args.first, args.first + args.count) if args.seed is None else range(args.seed, args.seed + 1)
-    console = Console(stderr=True)
     try:
-        with explained(args.solution), Progress(console=console, disable=not console.is_terminal) as bar:
-            task = bar.add_task("", total=len(seeds))
-            counts = run_schedules(args.solution, seeds, lambda: bar.advance(task))
+        return {"schedules": _schedules, "cluster": _cluster, "serve": _serve}[args.kind](args)
     except ScheduleError as error:
         print(error, file=sys.stderr)
         return 1
+
+
+def _schedules(args: argparse.Namespace) -> int:
+    from course.soak.schedules import run_schedules
+
+    with _bar(args, "") as done:
+        counts = run_schedules(args.solution, _seeds(args), done)
     kinds = ("fcfs", "chunked", "mixed", "rows", "paged", "prefix", "normal", "overlap")
     print(
-        f"{len(seeds)} schedules: {counts['requests']} requests, {counts['aborts']} aborts, {counts['tokens']} tokens"
+        f"{len(_seeds(args))} schedules: {counts['requests']} requests, {counts['aborts']} aborts, "
+        f"{counts['tokens']} tokens"
     )
     print(", ".join(f"{kind} {counts[kind]}" for kind in kinds))
     print("every token was right, every request ended once, and nothing was left")
     return 0
+
+
+def _cluster(args: argparse.Namespace) -> int:
+    from course.soak.cluster import run_worlds
+
+    for world in WORLDS if args.world is None else [args.world]:
+        with _bar(args, world) as done:
+            counts = run_worlds(args.solution, world, _seeds(args), done)
+        told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        print(f"{world}: {len(_seeds(args))} schedules: {told}")
+        print(WORLDS[world])
+    return 0
+
+
+def _seeds(args: argparse.Namespace) -> range:
+    return range(args.first, args.first + args.count) if args.seed is None else range(args.seed, args.seed + 1)
+
+
+@contextmanager
+def _bar(args: argparse.Namespace, name: str) -> Iterator[Callable[[], None]]:
+    """A progress bar on a terminal, and what to call after each schedule."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from course.learner import explained
+
+    console = Console(stderr=True)
+    with explained(args.solution), Progress(console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=len(_seeds(args)))
+        yield lambda: bar.advance(task)
 
 
 def _serve(args: argparse.Namespace) -> int:

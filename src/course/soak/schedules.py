@@ -104,10 +104,11 @@ class ScheduleError(Exception):
     """A schedule has failed: the text names its seed, and how to replay it."""
 
 
-def _told(schedule: Schedule, error: BaseException, package: str) -> str:
+def told(schedule: str, replay: str, error: BaseException, package: str) -> str:
+    """What to say of a schedule that has failed: which, how, at which lines of the package, and how to see it again."""
     said = str(error) if isinstance(error, AssertionError | TimedOut) else one_line(error)
     lines = [f"{schedule}:", said, *own_lines(error, package_folder(package))]
-    lines.append(f"replay it: pdm run soak schedules --solution {package} --seed {schedule.seed}")
+    lines.append(f"replay it: pdm run soak {replay}")
     return "\n  ".join(lines)
 
 
@@ -130,7 +131,8 @@ def run_schedules(package: str, seeds: range, done: Callable[[], None] = lambda:
         except (Exception, TimedOut) as error:
             if stub_of(error):
                 raise
-            raise ScheduleError(_told(schedule, error, package)) from error
+            replay = f"schedules --solution {package} --seed {schedule.seed}"
+            raise ScheduleError(told(str(schedule), replay, error, package)) from error
         counts.update((schedule.scheduler, schedule.memory, schedule.loop))
         counts["aborts"] += len(schedule.script["aborts"])
         counts["requests"] += len(schedule.script["adds"])

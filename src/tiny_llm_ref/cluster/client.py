@@ -48,37 +48,45 @@ class Client:
         here = sorted(self.view.entries.values(), key=lambda instance: instance.id)
         return {instance.id: instance for instance in here if self.down.get(instance.id, now) <= now}
 
-    async def call(self, body: Json, instance_id: int | None = None) -> AsyncIterator[Json]:
-        """Call one instance, chosen by the balancer unless it is named, and yield its answer.
+    def choose(self, instance_id: int | None = None) -> Instance:
+        """The instance for the next call: the one that is named, else the balancer's choice.
 
-        Raises NoInstanceError, also in a process without a lease: what it knows may be old. Raises what `Channel.call`
-        does; an instance that fails is left alone for a while.
+        Raises NoInstanceError where it may not be called, or none may; also in a process without a lease: what it
+        knows may be old.
         """
         instances = self.instances() if self.runtime.alive else {}
         if not instances or (instance_id is not None and instance_id not in instances):
             raise NoInstanceError(
                 f"no instance of {self.endpoint.path} can be called, of {len(self.view.entries)} known"
             )
-        chosen = self.balancer.choose(list(instances), self.inflight) if instance_id is None else instance_id
-        instance = instances[chosen]
-        self.inflight[chosen] = self.inflight.get(chosen, 0) + 1
+        return instances[self.balancer.choose(list(instances), self.inflight) if instance_id is None else instance_id]
+
+    async def call(self, body: Json, instance_id: int | None = None) -> AsyncIterator[Json]:
+        """Call one instance, and yield its answer. It is in `inflight` until the answer has ended, however it does.
+
+        Raises what `choose` and `Channel.call` do. An instance that fails is left alone for a while. Closing this
+        iterator ends the call at the other side.
+        """
+        instance = self.choose(instance_id)
+        self.inflight[instance.id] = self.inflight.get(instance.id, 0) + 1
         items = self.runtime.channels.call(instance.address, instance.key, body)
         try:
             while True:
-                yield await self._next(items)
+                yield await self.item(items)
         except StopAsyncIteration:
             return
         except ConnectionError:
-            self.report_down(chosen)
+            self.report_down(instance.id)
             raise
         finally:
-            self.inflight[chosen] -= 1
-            if not self.inflight[chosen]:
-                del self.inflight[chosen]
+            self.inflight[instance.id] -= 1
+            if not self.inflight[instance.id]:
+                del self.inflight[instance.id]
             await items.aclose()
 
-    async def _next(self, items: AsyncIterator[Json]) -> Json:
-        """The next item, if it comes in time."""
+    # ANCHOR: item
+    async def item(self, items: AsyncIterator[Json]) -> Json:
+        """The next item. Raises StopAsyncIteration at the end, ConnectionError where none comes within `idle`."""
         if self.idle is None:
             return await anext(items)
         try:
@@ -90,3 +98,4 @@ class Client:
     def report_down(self, instance_id: int) -> None:
         """Leave an instance alone for as long as its lease may live without it."""
         self.down[instance_id] = self.runtime.clock.now + self.runtime.discovery.ttl
+        # ANCHOR_END: item

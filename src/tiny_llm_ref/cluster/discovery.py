@@ -32,6 +32,7 @@ def covers(prefix: str, key: str) -> bool:
     return not prefix or key == prefix or key.startswith(prefix + "/")
 
 
+# ANCHOR: lease
 @dataclass
 class Watch:
     """Somebody who wants to know what changes below a prefix, in the order in which it does."""
@@ -46,13 +47,15 @@ class Lease:
 
     deadline: int
     keys: dict[str, None] = field(default_factory=dict)
+    # ANCHOR_END: lease
 
 
+# ANCHOR: registry
 class Registry:
     """Keys, leases and watches.
 
-    ttl: ns that a lease lives after it was granted or renewed. Ids of leases are never used twice, so a process that
-    comes back is another one. Each call first lets expire what is due at its `now`.
+    ttl: ns that a lease lives after it was granted or renewed. numbers: of leases and watches. No id comes twice, so a
+    process that comes back is another one.
     """
 
     def __init__(self, ttl: int):
@@ -60,18 +63,19 @@ class Registry:
         self.leases: dict[int, Lease] = {}
         self.values: dict[str, Json] = {}
         self.watches: dict[int, Watch] = {}
-        self._ids = count(1)
+        self.numbers = count(1)
+        # ANCHOR_END: registry
 
     def grant(self, now: int) -> int:
-        """A new lease. Returns its id."""
+        """A new lease. Returns its id, which was never used before."""
         self.expire(now)
-        lease = next(self._ids)
+        lease = next(self.numbers)
         self.leases[lease] = Lease(now + self.ttl)
         return lease
 
     def renew(self, lease: int, now: int) -> None:
         """Let it live for another `ttl` from now. Raises LeaseError where it is too late."""
-        self._lease(lease, now).deadline = now + self.ttl
+        self._living(lease, now).deadline = now + self.ttl
 
     def revoke(self, lease: int, now: int) -> None:
         """End it, and what it holds, now. Idempotent."""
@@ -79,19 +83,32 @@ class Registry:
         self._end(lease)
 
     def put(self, lease: int, key: str, value: Json, now: int) -> None:
-        """Set a key that ends with the lease. Raises LeaseError without one."""
-        held = self._lease(lease, now)
+        """Set a key that ends with the lease, and tell of it. Raises LeaseError without a lease that lives."""
+        held = self._living(lease, now)
         for other in self.leases.values():
             other.keys.pop(key, None)
         held.keys[key] = None
         self.values[key] = value
-        self._tell(Change(key, value))
+        self.tell(Change(key, value))
 
-    def delete(self, lease: int, key: str, now: int) -> None:
-        """Remove a key of this lease. Idempotent. Raises LeaseError without a lease."""
-        if key in self._lease(lease, now).keys:
-            self._remove(lease, key)
+    def expire(self, now: int) -> None:
+        """End the leases whose deadline has come, and what they hold; tell of each key."""
+        for lease in [number for number, lease in self.leases.items() if lease.deadline <= now]:
+            self._end(lease)
 
+    def _living(self, lease: int, now: int) -> Lease:
+        self.expire(now)
+        if lease not in self.leases:
+            raise LeaseError(f"lease {lease} is not alive: it was not renewed within {self.ttl} ns, or was revoked")
+        return self.leases[lease]
+
+    def _end(self, lease: int) -> None:
+        if lease in self.leases:
+            for key in self.leases.pop(lease).keys:
+                del self.values[key]
+                self.tell(Change(key, None))
+
+    # ANCHOR: queries
     def get(self, prefix: str, now: int) -> dict[str, Json]:
         """What lies at a prefix and below, by key."""
         self.expire(now)
@@ -100,7 +117,7 @@ class Registry:
     def watch(self, prefix: str, tell: Callable[[Change[Json]], object], now: int) -> tuple[int, dict[str, Json]]:
         """Be told of each change from now on. Returns the watch's id, and what there is now."""
         snapshot = self.get(prefix, now)
-        number = next(self._ids)
+        number = next(self.numbers)
         self.watches[number] = Watch(prefix, tell)
         return number, snapshot
 
@@ -108,35 +125,16 @@ class Registry:
         """End a watch. Idempotent."""
         self.watches.pop(number, None)
 
-    def next_deadline(self) -> int | None:
-        """When the next lease ends, unless it is renewed."""
-        return min((lease.deadline for lease in self.leases.values()), default=None)
-
-    def expire(self, now: int) -> None:
-        """End the leases whose deadline has come."""
-        for number in [number for number, lease in self.leases.items() if lease.deadline <= now]:
-            self._end(number)
-
-    def _lease(self, lease: int, now: int) -> Lease:
-        self.expire(now)
-        if lease not in self.leases:
-            raise LeaseError(f"lease {lease} is not alive: it was not renewed within {self.ttl} ns, or was revoked")
-        return self.leases[lease]
-
-    def _end(self, lease: int) -> None:
-        for key in list(self.leases[lease].keys) if lease in self.leases else ():
-            self._remove(lease, key)
-        self.leases.pop(lease, None)
-
-    def _remove(self, lease: int, key: str) -> None:
-        del self.leases[lease].keys[key]
-        del self.values[key]
-        self._tell(Change(key, None))
-
-    def _tell(self, change: Change[Json]) -> None:
+    def tell(self, change: Change[Json]) -> None:
+        """Tell those who watch its key."""
         for watch in list(self.watches.values()):
             if covers(watch.prefix, change.key):
                 watch.tell(change)
+                # ANCHOR_END: queries
+
+    def next_deadline(self) -> int | None:
+        """When the next lease ends, unless it is renewed."""
+        return min((lease.deadline for lease in self.leases.values()), default=None)
 
 
 class View(Generic[T]):

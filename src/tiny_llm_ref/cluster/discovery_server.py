@@ -1,4 +1,4 @@
-"""The registry as a service: calls that grant, renew and revoke leases, set and read keys, and stream what changes."""
+"""The registry as a service: calls that grant, renew and revoke leases, set and read keys, and stream changes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +21,6 @@ class DiscoveryServer:
             "renew": lambda body: registry.renew(body["lease"], clock.now),
             "revoke": lambda body: registry.revoke(body["lease"], clock.now),
             "put": lambda body: registry.put(body["lease"], body["key"], body["value"], clock.now),
-            "delete": lambda body: registry.delete(body["lease"], body["key"], clock.now),
             "get": lambda body: registry.get(body["prefix"], clock.now),
         }
         server.handlers.update({PREFIX + name: _once(call) for name, call in calls.items()})

@@ -44,26 +44,26 @@ class Discovery:
     async def keep_alive(self) -> None:
         """Renew every ttl / 2, and return once the lease is lost: then this process must stop, nobody else can make it.
 
-        A renewal that fails is tried again soon, on a new connection; one that hangs ends with the lease.
+        After a renewal that breaks it tries again in ttl / 8; one that hangs ends with the lease.
         """
-        renewed = self.deadline - self.ttl
+        due = self.deadline - self.ttl + self.ttl // 2
         while True:
-            await self.clock.sleep_until(renewed + self.ttl // 2)
+            await self.clock.sleep_until(due)
             if not self.alive:
                 return
             sent = self.clock.now
             try:
                 async with self.clock.timeout_at(self.deadline):
                     await self.ask("renew", lease=self.lease)
+            except ConnectionError:
+                due = sent + self.ttl // 8
             except (LeaseError, TimeoutError, RemoteError):
                 self.deadline = min(self.deadline, self.clock.now)
                 return
-            except ConnectionError:
-                renewed = sent - self.ttl // 2 + self.ttl // 8
-                continue
-            if not self.alive:
-                return
-            renewed, self.deadline = sent, sent + self.ttl
+            else:
+                if not self.alive:
+                    return
+                self.deadline, due = sent + self.ttl, sent + self.ttl // 2
 
     async def put(self, key: str, value: Json) -> None:
         """Set a key that ends with this process."""

@@ -54,7 +54,7 @@ class Migration:
         progress, lost = Progress(list(prompt), max_tokens), 0
         while progress.finish_reason is None:
             try:
-                async with aclosing(self.attempt(progress)) as tokens:
+                async with aclosing(self._attempt(progress)) as tokens:
                     async for token in tokens:
                         yield token
             except ConnectionError:
@@ -64,7 +64,7 @@ class Migration:
                 self.migrations += 1
                 await self.clock.sleep_until(self.clock.now + self.pause)
 
-    async def attempt(self, progress: Progress) -> AsyncIterator[int]:
+    async def _attempt(self, progress: Progress) -> AsyncIterator[int]:
         """What one worker gives. Raises ConnectionError where it ends without a last token."""
         async with aclosing(self.route(progress.request())) as items:
             async for item in items:

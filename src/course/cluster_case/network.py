@@ -2,7 +2,7 @@
 
 A cut link behaves as TCP does: what is sent is held, and comes in order once the link is healed. A host that has
 crashed sends nothing more; its kernel breaks its connections. Runs on any asyncio loop; each host may have its own
-virtual one.
+virtual one. A `Host` is a `Transport` of the package under test, an `End` a `Connection`; knows nothing else of it.
 """
 
 import asyncio
@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from .transport import SECOND, Connection, Message
-
+Message = dict[str, object]
+Accept = Callable[["End"], Awaitable[None]]
+SECOND = 1_000_000_000
 _CLOSED = None
 
 
@@ -83,11 +84,11 @@ class Host:
 
     def __init__(self, network: Network, name: str):
         self.network, self.name, self.open = network, name, True
-        self.listeners: dict[str, tuple[AbstractEventLoop, Callable[[Connection], Awaitable[None]]]] = {}
+        self.listeners: dict[str, tuple[AbstractEventLoop, Accept]] = {}
         self.ends: dict[End, None] = {}
         self.tasks: dict[asyncio.Task[None], None] = {}
 
-    async def listen(self, accept: Callable[[Connection], Awaitable[None]]) -> str:
+    async def listen(self, accept: Accept) -> str:
         """Accept connections at an address of its own."""
         address = self.network.port(self.name)
         self.listeners[address] = asyncio.get_running_loop(), accept
