@@ -58,31 +58,36 @@ Answer = Events | Dump | TooNew
 class EventLog:
     """A worker's end: numbers its changes, and keeps the newest `capacity` of them.
 
-    dump: changes that give an empty index all blocks of the cache as it is now, parents first.
+    dump: changes that give an empty index all blocks of the cache as it is now, parents first. last: number of the
+    newest event, -1 before the first. recent: the newest events, which stand in a row, the oldest first.
     """
 
+    # ANCHOR: log
     def __init__(self, capacity: int, dump: Callable[[], Iterable[Change]]):
         self.last = -1
         self.dump = dump
-        self._recent: deque[Event] = deque(maxlen=capacity)
+        self.recent: deque[Event] = deque(maxlen=capacity)
 
     def publish(self, change: Change) -> Event:
         """Give the next number to a change of the cache. Returns the event to send."""
         self.last += 1
         event = Event(self.last, change)
-        self._recent.append(event)
+        self.recent.append(event)
         return event
 
+    # ANCHOR_END: log
+
     def answer(self, question: Question) -> Answer:
-        """The events from `first` on if all are still here, or else the whole tree."""
+        """All events from `first` on if they are still here, or else the whole tree; `TooNew` for a number to come."""
         if question.first is not None and question.first > self.last:
             return TooNew(self.last)
-        oldest = self.last + 1 - len(self._recent)
+        oldest = self.last + 1 - len(self.recent)
         if question.first is None or question.first < oldest:
             return Dump(self.last, tuple(self.dump()))
-        return Events(tuple(self._recent)[question.first - oldest :])
+        return Events(tuple(self.recent)[question.first - oldest :])
 
 
+# ANCHOR: cursor
 @dataclass
 class Cursor:
     """How far a router is with one worker.
@@ -96,6 +101,7 @@ class Cursor:
     heard: int = -1
     complete: bool = True
     asked: Question | None = None
+    # ANCHOR_END: cursor
 
 
 class EventFeed:
@@ -119,26 +125,50 @@ class EventFeed:
         del self.cursors[worker]
         self.index.remove_worker(worker)
 
-    def match(self, locals_: Sequence[int], now: int) -> dict[Worker, int]:
+    def match(self, names: Sequence[int], now: int) -> dict[Worker, int]:
         """Scores as those of `PrefixIndex.match`."""
-        return self.index.match(locals_)
+        return self.index.match(names)
 
-    def sent(self, worker: Worker, locals_: Sequence[int], now: int) -> None:
+    def sent(self, worker: Worker, names: Sequence[int], now: int) -> None:
         """A prompt went to `worker`. Nothing to do: the worker will tell what it keeps."""
 
+    # ANCHOR: feed
     def receive(self, worker: Worker, event: Event) -> Question | None:
         """Take an event. Returns what to ask the worker, None for nothing."""
         if (cursor := self.cursors.get(worker)) is None:
             return None
-        self._take(worker, cursor, event)
-        return self._missing(cursor)
+        self.take(worker, cursor, event)
+        return self.missing(cursor)
 
     def hear(self, worker: Worker, number: int) -> Question | None:
         """Take a worker's word that its newest event has this number. Returns what to ask it, None for nothing."""
         if (cursor := self.cursors.get(worker)) is None:
             return None
         cursor.heard = max(cursor.heard, number)
-        return self._missing(cursor)
+        return self.missing(cursor)
+
+    def repeat(self, worker: Worker) -> Question | None:
+        """The question that is out, to ask again: no answer came in time."""
+        cursor = self.cursors.get(worker)
+        return cursor.asked if cursor else None
+
+    # ANCHOR_END: feed
+    def take(self, worker: Worker, cursor: Cursor, event: Event) -> None:
+        """Apply an event if it is the next one, and the index has the parent of its blocks."""
+        cursor.heard = max(cursor.heard, event.number)
+        if event.number == cursor.last + 1:
+            cursor.complete = self.index.apply(worker, event.change)
+            cursor.last += cursor.complete
+
+    def missing(self, cursor: Cursor) -> Question | None:
+        """What to ask now, None for nothing: all is there that was heard of, or a question is out already.
+
+        From the first event that is missing, or the whole tree after a block without its parent.
+        """
+        if cursor.asked is not None or cursor.heard <= cursor.last:
+            return None
+        cursor.asked = Question(cursor.last + 1 if cursor.complete else None)
+        return cursor.asked
 
     def recover(self, worker: Worker, answer: Answer) -> Question | None:
         """Take an answer; it may be late, or come twice. Returns what to ask next, None for nothing.
@@ -152,27 +182,9 @@ class EventFeed:
             cursor.heard = cursor.last  # whoever told of more was wrong: to ask again would never end
         elif isinstance(answer, Events):
             for event in answer.events:
-                self._take(worker, cursor, event)
+                self.take(worker, cursor, event)
         elif answer.last > cursor.last:
             for change in (Cleared(), *answer.changes):
                 self.index.apply(worker, change)
             cursor.last, cursor.complete = answer.last, True
-        return self._missing(cursor)
-
-    def repeat(self, worker: Worker) -> Question | None:
-        """The question that is out, to ask again: no answer came in time."""
-        cursor = self.cursors.get(worker)
-        return cursor.asked if cursor else None
-
-    def _take(self, worker: Worker, cursor: Cursor, event: Event) -> None:
-        """Apply an event if it is the next one, and the index has the parent of its blocks."""
-        cursor.heard = max(cursor.heard, event.number)
-        if event.number == cursor.last + 1:
-            cursor.complete = self.index.apply(worker, event.change)
-            cursor.last += cursor.complete
-
-    def _missing(self, cursor: Cursor) -> Question | None:
-        if cursor.asked is not None or cursor.heard <= cursor.last:
-            return None
-        cursor.asked = Question(cursor.last + 1 if cursor.complete else None)
-        return cursor.asked
+        return self.missing(cursor)

@@ -15,28 +15,25 @@ Naming = Callable[[Sequence[int], int | None], Sequence[int]]
 """Sequence hashes from local hashes, and the sequence hash of the block before them, None for a beginning."""
 
 
-def digest(data: bytes, salt: int) -> int:
+# ANCHOR: local
+def digest(data: bytes, salt: int = SALT) -> int:
     """64 bits of BLAKE2b. salt: below 2 ** 64; another one gives unrelated numbers."""
     return int.from_bytes(blake2b(data, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")
-
-
-def salt_for(lora: str | None = None, namespace: str | None = None) -> int:
-    """The salt of blocks that this adapter computed, in this cache namespace: no other may use them."""
-    names = [name for name in (("lora", lora), ("namespace", namespace)) if name[1] is not None]
-    return (SALT + sum(digest(f"{kind}:{name}".encode(), SALT) for kind, name in names)) % LIMIT
 
 
 def local_hash(tokens: Sequence[int], salt: int = SALT) -> int:
     """The content of one block alone: equal tokens give the same number wherever they stand.
 
-    tokens: ids, each below 2 ** 32; hashed as unsigned 32-bit little-endian numbers.
+    tokens: ids below 2 ** 32, hashed as unsigned 32-bit little-endian numbers.
     """
     return digest(pack(f"<{len(tokens)}I", *tokens), salt)
+    # ANCHOR_END: local
 
 
-def key_hashes(keys: Sequence[Hashable]) -> list[int]:
-    """The local hash of each page key: a trace's number is one already, a tuple of ids is hashed."""
-    return [key if isinstance(key, int) else local_hash(key) for key in keys]
+def salt_for(lora: str | None = None, namespace: str | None = None) -> int:
+    """The salt of blocks that this adapter computed, in this cache namespace: no other may use them."""
+    names = [name for name in (("lora", lora), ("namespace", namespace)) if name[1] is not None]
+    return (SALT + sum(digest(f"{kind}:{name}".encode()) for kind, name in names)) % LIMIT
 
 
 def local_hashes(tokens: Sequence[int], block_size: int, salt: int = SALT) -> list[int]:
@@ -45,15 +42,21 @@ def local_hashes(tokens: Sequence[int], block_size: int, salt: int = SALT) -> li
 
 
 def sequence_hashes(locals_: Sequence[int], parent: int | None = None) -> list[int]:
-    """What each block holds given all blocks before it: s_0 = b_0, s_i = H(s_{i-1}, b_i).
+    """What each block holds given all blocks before it: s_0 = b_0, s_i = digest(s_{i-1}, b_i), after Dynamo.
 
+    The two numbers are hashed as unsigned 64-bit little-endian ones, 16 bytes.
     parent: the sequence hash of the block before the first of them, None for a beginning.
     """
     hashes = []
     for local in locals_:
-        parent = local if parent is None else digest(pack("<QQ", parent, local), SALT)
+        parent = local if parent is None else digest(pack("<QQ", parent, local))
         hashes.append(parent)
     return hashes
+
+
+def key_hashes(keys: Sequence[Hashable]) -> list[int]:
+    """The local hash of each page key: a trace's number is one already, a tuple of ids is hashed."""
+    return [key if isinstance(key, int) else local_hash(key) for key in keys]
 
 
 def traced_hashes(locals_: Sequence[int], parent: int | None = None) -> Sequence[int]:

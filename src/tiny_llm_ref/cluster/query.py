@@ -3,7 +3,7 @@
 Looks into the index of caches only if it is asked for it: most policies never do.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -25,11 +25,11 @@ class Index(Protocol):
         """Forget a worker and its blocks."""
         ...
 
-    def match(self, locals_: Sequence[int], now: int) -> dict[Worker, int]:
+    def match(self, names: Sequence[int], now: int) -> dict[Worker, int]:
         """Leading blocks that each worker has, those that have none left out."""
         ...
 
-    def sent(self, worker: Worker, locals_: Sequence[int], now: int) -> None:
+    def sent(self, worker: Worker, names: Sequence[int], now: int) -> None:
         """A prompt with these blocks went to `worker`."""
         ...
         # ANCHOR_END: index
@@ -39,12 +39,11 @@ class Index(Protocol):
 class Query:
     """A request, and the workers that may get it: at least one, in the order in which they came.
 
-    names: sequence hashes of its blocks. cost: weights for this request.
+    cost: weights for this request.
     """
 
     request: RouteRequest
     workers: Sequence[Worker]
-    names: Sequence[Hashable]
     cost: CostConfig
     block_size: int
     load: Load
@@ -62,10 +61,9 @@ class Query:
 
     def candidates(self) -> list[Candidate]:
         """What the cost function needs, for each worker."""
-        result = []
+        result, names = [], self.request.blocks
         for worker in self.workers:
             active = self.load.workers[worker]
-            reused = self.cost.assume_reuse
-            blocks = active.blocks_with(self.names) if reused else active.active_blocks + len(self.names)
+            blocks = active.blocks_with(names) if self.cost.assume_reuse else active.active_blocks + len(names)
             result.append(Candidate(worker, self.overlap(worker), active.prefill_tokens, blocks, len(active.requests)))
         return result

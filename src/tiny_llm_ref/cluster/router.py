@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .active import Added, Freed, Load, News, PrefillDone
-from .hashing import Naming, sequence_hashes
 from .indexer import Worker
 from .policies import Policy
 from .query import Index, Query
@@ -43,7 +42,8 @@ class Decision(NamedTuple):
 class Router:
     """Workers, an index of their caches, their load, and a policy.
 
-    index: None where no policy asks for it. At any time a request waits only if each worker that may have it is busy.
+    index: None where no policy asks for it. At any time a request waits only if each worker that may have it is busy
+    or overloaded.
     """
 
     def __init__(
@@ -53,9 +53,8 @@ class Router:
         index: Index | None = None,
         queue: RouterQueue | None = None,
         name: str = "router",
-        naming: Naming = sequence_hashes,
     ):
-        self.policy, self.index, self.naming = policy, index, naming
+        self.policy, self.index = policy, index
         self.config = config or RouterConfig()
         self.queue = RouterQueue() if queue is None else queue
         self.load = Load(name)
@@ -77,7 +76,7 @@ class Router:
         if self.index:
             self.index.remove_worker(worker)
         self.placed = {uid: each for uid, each in self.placed.items() if each != worker}
-        lost = [request.uid for request in self.queue if not self._eligible(request)]
+        lost = [request.uid for request in self.queue if not self.eligible(request)]
         for uid in lost:
             self.queue.remove(uid)
         return lost
@@ -90,13 +89,13 @@ class Router:
         """
         if request.uid in self.placed or request.uid in self.queue:
             raise ValueError(f"request {request.uid} is here already: uids are unique until `free`")
-        eligible = self._eligible(request)
-        if all(self._overloaded(worker) for worker in eligible):
+        eligible = self.eligible(request)
+        if all(self.overloaded(worker) for worker in eligible):
             raise OverloadedError(f"request {request.uid}: {len(eligible)} workers may have it, and all are overloaded")
-        if decision := self._place(request, now):
+        if decision := self.place(request, now):
             return decision
         scores = self.index.match(request.blocks, now) if self.index else {}
-        cached = max((scores.get(worker, 0) for worker in eligible), default=0) * self.config.block_size
+        cached = max(scores.get(worker, 0) for worker in eligible) * self.config.block_size
         self.queue.push(request, request.tokens - cached)
         return None
 
@@ -125,11 +124,11 @@ class Router:
         return self.release(now)
 
     def release(self, now: int) -> list[Decision]:
-        """Place those that wait and need not any more, in their order."""
+        """Place those that wait and need not any more, in their order. Returns their decisions."""
         decisions: list[Decision] = []
 
         def ready(request: RouteRequest) -> bool:
-            if decision := self._place(request, now):
+            if decision := self.place(request, now):
                 decisions.append(decision)
             return decision is not None
 
@@ -139,33 +138,41 @@ class Router:
     def tell(self, news: News) -> None:
         """Own news, for other routers. A router that has some overrides this."""
 
-    def _eligible(self, request: RouteRequest) -> Sequence[Worker]:
+    # ANCHOR: place
+    def eligible(self, request: RouteRequest) -> Sequence[Worker]:
+        """Workers that may have the request, busy or not."""
         if request.eligible is None:
             return self.workers
         return [worker for worker in self.workers if worker in request.eligible]
 
-    def _overloaded(self, worker: Worker) -> bool:
+    def overloaded(self, worker: Worker) -> bool:
+        """Whether the worker's requests hold more blocks than the limit."""
         limit = self.config.overload_blocks
         return limit is not None and self.load.workers[worker].active_blocks > limit
 
-    def _busy(self, worker: Worker) -> bool:
+    def busy(self, worker: Worker) -> bool:
+        """Whether the worker has more prompt tokens to compute than the limit."""
         limit = self.config.busy_prefill_tokens
         return limit is not None and self.load.workers[worker].prefill_tokens > limit
 
-    def _place(self, request: RouteRequest, now: int) -> Decision | None:
-        workers = self._eligible(request)
+    def place(self, request: RouteRequest, now: int) -> Decision | None:
+        """Choose a worker that is neither busy nor overloaded, and enter the request into the books.
+
+        Returns None, and changes nothing, where there is none.
+        """
+        workers = self.eligible(request)
         if self.config.overload_blocks is not None or self.config.busy_prefill_tokens is not None:
-            workers = [worker for worker in workers if not (self._overloaded(worker) or self._busy(worker))]
+            workers = [worker for worker in workers if not (self.overloaded(worker) or self.busy(worker))]
         if not workers:
             return None
-        names = tuple(self.naming(request.blocks, None))
         cost, size = request.cost or self.config.cost, self.config.block_size
-        query = Query(request, workers, names, cost, size, self.load, self.index, now)
+        query = Query(request, workers, cost, size, self.load, self.index, now)
         worker = self.policy.choose(query)
         overlap = query.overlap(worker)
-        new = request.tokens - overlap * size if cost.track_prefill else 0
+        new = max(request.tokens - overlap * size, 0) if cost.track_prefill else 0
         self.placed[request.uid] = worker
-        self.tell(self.load.own(Added(self.load.router, worker, request.uid, names, new), now))
+        self.tell(self.load.own(Added(self.load.router, worker, request.uid, tuple(request.blocks), new), now))
         if self.index:
             self.index.sent(worker, request.blocks, now)
         return Decision(request.uid, worker, overlap)
+        # ANCHOR_END: place

@@ -42,9 +42,9 @@ DEFAULT_COST = CostConfig()
 class RouteRequest:
     """A request as its router sees it.
 
-    tokens: of the prompt. blocks: local hashes of its complete blocks. arrival: ns. priority: a higher one goes first,
-    whatever the others wait. jump: ns of head start within its priority. eligible: the workers that may have it, None
-    for all. cost: its own weights, None for those of the router.
+    tokens: of the prompt. blocks: sequence hashes of its complete blocks. arrival: ns. priority: a higher one goes
+    first, whatever the others wait. jump: ns of head start within its priority. eligible: the workers that may have it,
+    None for all. cost: its own weights, None for those of the router.
     """
 
     uid: Hashable
