@@ -8,7 +8,7 @@ from .record import Record
 
 
 class Steps(NamedTuple):
-    """Equal batches of a worker, one after the other: `count` steps of `rows` requests. prefill_tokens: of the first."""
+    """Equal batches of a worker, one after the other: `count` steps of `rows` requests, prefill_tokens in the first."""
 
     start: int
     end: int
