@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from course.sim.vllm_profile import read_table
+from tiny_llm_ref.cluster import table as tables
 from tiny_llm_ref.cluster.cost import Mocker, StepCost
 from tiny_llm_ref.cluster.kernel import Phase, Simulation
 from tiny_llm_ref.cluster.replica import Replica
-from tiny_llm_ref.cluster.table import read_table
 from tiny_llm_ref.cluster.trace_memory import TraceMemory
 from tiny_llm_ref.cluster.trace_request import TraceRequest
 from tiny_llm_ref.serving.mixed import MixedScheduler
@@ -90,7 +91,7 @@ def test_a_real_vllm_is_predicted_with_one_constant() -> None:
         return found
 
     blocks = [hashes(row["input_tok_ids"]) for row in work]
-    table = read_table(VLLM, 32)
+    table = read_table(tables, VLLM, 32)
 
     def predict(overhead: float) -> np.ndarray:
         table.overhead = overhead

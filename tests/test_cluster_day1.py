@@ -221,9 +221,7 @@ def test_littles_law_and_work_conservation() -> None:
     arrivals = poisson(rng, 60, 2000)
     services = [rng.randint(1, 20_000) * 1000 for _ in arrivals]
     ends = queueing.lindley(arrivals, services)
-    times = sum(end - arrival for arrival, end in zip(arrivals, ends, strict=True))
     span = ends[-1]
-    assert queueing.mean_in_system(arrivals, ends, span) == pytest.approx(times / span, rel=1e-12)
     simulation, log = Simulation(), Log()
     replica = Replica(simulation, Scheduler(RowMemory(1, 10**9), 1), Each(), one_token, log)
     for uid, (time, service) in enumerate(zip(arrivals, services, strict=True)):
@@ -243,7 +241,6 @@ def test_saturated_decode_is_an_exact_sum() -> None:
     simulation.run()
     wave = sum(cost.step_time(StepShape(0, 0, 8, 8 * (2 + i), 8)) for i in range(100))
     assert simulation.now == 2 * wave
-    assert queueing.saturated_decode(7, 16, 101, 8) == 2 * 101 * 7
 
 
 @pytest.mark.skipif(importlib.util.find_spec("simpy") is None, reason="simpy is not installed")

@@ -8,22 +8,29 @@ from functools import partial
 
 from ..serving.memory import Memory, pages_for
 from ..serving.request import Batch
+from ..serving.scheduler import Scheduler
+from .cost import StepShape
 from .trace_request import TOKEN
 
 
-# ANCHOR: runs
+def steady(scheduler: Scheduler, shape: StepShape, waiting: int) -> bool:
+    """Whether the batch that was just launched would be chosen again, while nobody ends, comes, or misses pages.
+
+    shape: of that batch. waiting: requests that waited before it was chosen: where one was preempted, it may be let in
+    again with the next batch.
+    """
+    return shape.n_decode == shape.n_sequences == len(scheduler.running) and waiting == len(scheduler.waiting)
+
+
 def runs(memory: Memory, batch: Batch, left: int, spare: int) -> int:
     """How often a launched batch of decodes can run, this time included, up to `left` times.
 
-    It gets at most `spare` more pages. Who waits cannot be admitted meanwhile: free pages
-    become fewer, and rows no more.
+    It gets at most `spare` more pages. Who waits cannot be admitted meanwhile: free pages become fewer, and rows no
+    more.
     """
-    if len(batch.steps) * pages_for(left, memory.page_size) > spare:
+    if len(batch.steps) * pages_for(left, memory.page_size) > spare:  # else there are enough for sure
         left = bisect_right(range(1, left + 1), spare, key=partial(more_pages, memory, batch))
     return max(left, 1)
-
-
-# ANCHOR_END: runs
 
 
 def more_pages(memory: Memory, batch: Batch, steps: int) -> int:
@@ -34,7 +41,6 @@ def more_pages(memory: Memory, batch: Batch, steps: int) -> int:
     )
 
 
-# ANCHOR: advance
 def advance(memory: Memory, batch: Batch, steps: int) -> None:
     """Commit a launched batch of decodes and launch it again, `steps` times. Nobody may end, and no page be missing."""
     page, tokens = memory.page_size, [TOKEN] * steps
@@ -45,6 +51,3 @@ def advance(memory: Memory, batch: Batch, steps: int) -> None:
         request.ids.extend(tokens)
         if filled // page != (request.cached_len - 1) // page:
             memory.grow(request, request.cached_len)
-
-
-# ANCHOR_END: advance

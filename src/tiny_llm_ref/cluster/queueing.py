@@ -1,13 +1,12 @@
-"""What theory says of queues: exact recursions for any arrivals, closed forms for random ones, and laws for all.
+"""What theory says of queues: exact recursions for any arrivals, closed forms for random ones.
 
 Recursions are in integer nanoseconds, first come, first served. Closed forms are in seconds or any one unit of time:
 `rate` is arrivals per unit, `service` the mean time of one. Each raises ValueError where the queue would grow for ever.
 """
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from math import ceil
 
 
 # ANCHOR: lindley
@@ -83,27 +82,9 @@ def mmc_wait(rate: float, service: float, servers: int) -> float:
     return erlang_c(offered, servers) * service / (servers - offered)
 
 
-def mean_in_system(starts: Iterable[int], ends: Iterable[int], span: int) -> float:
-    """Time average of the jobs in a system over `span` ns, from when each came and went.
-
-    By Little's law (1961) it is rate * mean time, for whatever queue and order.
-    """
-    changes = sorted([(start, 1) for start in starts] + [(end, -1) for end in ends])
-    area = jobs = last = 0
-    for time, change in changes:
-        area += jobs * (time - last)
-        jobs, last = jobs + change, time
-    return area / span
-
-
 def closed_loop_bound(clients: int, response: float, think: float, bottleneck: float) -> float:
     """The highest throughput of `clients` that each wait for a response, then think.
 
     response: time of one without any queue. bottleneck: time that one takes of the busiest server.
     """
     return min(clients / (response + think), 1 / bottleneck)
-
-
-def saturated_decode(step: int, requests: int, tokens: int, rows: int) -> int:
-    """Makespan in ns of equal requests that are all there at 0, and decode `rows` at a time, `step` ns per token."""
-    return ceil(requests / rows) * tokens * step

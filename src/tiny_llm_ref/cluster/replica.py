@@ -6,34 +6,25 @@ outside, or misses pages. Those steps are one event, and give what they give one
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ..serving.request import Batch, Request, Sampled
 from ..serving.scheduler import Scheduler
-from .cost import StepCost, shape_of
-from .fast_forward import advance, runs
-from .kernel import Event, Phase, Simulation
+from .cost import StepCost, StepShape, shape_of
+from .fast_forward import advance, runs, steady
+from .flight import Flight
+from .kernel import Phase, Simulation
 from .sink import Sink
 from .trace_request import STOP, TOKEN
-
-
-class Flight(NamedTuple):
-    """A launched batch. ends: of this step, and of those after it that are the same. done: the event of the last."""
-
-    batch: Batch
-    start: int
-    ends: Sequence[int]
-    done: Event
 
 
 class Replica:
     """A simulated engine.
 
     scheduler: any that is first come, first served, and chooses a batch of decodes again while nothing changes.
-    finish: how many tokens a request will still have when it is added; nobody else may ask. It ends so only if it has
-    STOP among its stop tokens. max_steps: that one event may stand for, 1 to go step by step.
+    finish: how many tokens a request will still have when it is added; nobody else may ask. max_steps: that one event
+    may stand for, 1 to go step by step.
     flight: what runs, None while idle. busy_time: ns that steps took; steps: how many.
 
     Change it (`add`, `abort`, `crash`, `wake`) in events of a later phase than STEP_DONE, else ValueError: at the same
@@ -70,7 +61,7 @@ class Replica:
         blocked = self.scheduler.waiting or not self.scheduler.memory.free_rows
         self.scheduler.add(request)
         self._last[request] = request.prompt_len + tokens
-        if not (blocked and self.flight):  # else the queue is longer, and the next batch the same
+        if not (blocked and self.flight):  # else the next batch is the same
             self.wake()
 
     def abort(self, uid: int) -> bool:
@@ -110,39 +101,45 @@ class Replica:
         """See that a batch is launched when all else of this time has happened."""
         if self.flight is None and not self._launching and self.scheduler.requests:
             self._launching = True
-            self.simulation.at(self.simulation.now, Phase.LAUNCH, self.launch)
+            self.simulation.at(self.simulation.now, Phase.LAUNCH, self.turn)
+
+    def turn(self) -> None:
+        """All else of this time has happened."""
+        self._launching = False
+        self.launch()
 
     def launch(self) -> None:
-        """Launch the next batch, and the same one as often as nothing can change."""
-        self._launching = False
-        scheduler, waiting = self.scheduler, len(self.scheduler.waiting)
-        batch = scheduler.next_batch()
+        """Launch the next batch, if any, and the same one as often as nothing can change."""
+        waiting = len(self.scheduler.waiting)
+        batch = self.scheduler.next_batch()
         if batch is None:
             return
         now, shape = self.simulation.now, shape_of(batch.steps)
-        # Where one was preempted, it may be let in again with the next batch.
-        steady = waiting == len(scheduler.waiting) and shape.n_decode == len(batch.steps) == len(scheduler.running)
-        steps = self.runs(batch) if steady else 1
-        if steps > 1:
-            self.fly(batch, now, now + np.cumsum(self.cost.step_times(shape, steps)))
-        else:
+        steps = self.repeats(batch, shape, waiting)
+        if steps == 1:
             self.fly(batch, now, [now + self.cost.step_time(shape)])
+        else:
+            self.fly(batch, now, now + np.cumsum(self.cost.step_times(shape, steps)))
 
     def fly(self, batch: Batch, start: int, ends: Sequence[int]) -> None:
-        """Wait for the last of `ends`."""
+        """Wait for the last of `ends`, ns."""
         done = self.simulation.at(int(ends[-1]), Phase.STEP_DONE, self.done)
         self.flight = Flight(batch, start, ends, done)
 
-    def runs(self, batch: Batch) -> int:
-        """How often this launched batch of all running requests, each decoding, can run before anything changes."""
+    def repeats(self, batch: Batch, shape: StepShape, waiting: int) -> int:
+        """How often this launched batch runs before anything can change; 1 where the next may be another.
+
+        waiting: requests that waited before it was chosen.
+        """
+        if self.max_steps == 1 or not steady(self.scheduler, shape, waiting):
+            return 1
         left = min([min(self._last[r], r.max_device_len) - r.device_len for r, *_ in batch.steps]) + 1
         return runs(self.scheduler.memory, batch, min(left, self.max_steps), self.spare())
 
     def spare(self) -> int:
-        """Pages that steps may take late, when the last of many ends.
+        """Pages that steps may take late, when the last of many ends: all that can be had.
 
-        All that can be had: at worst they are evicted later than step by step. Where others follow evictions, those
-        pages are too many: a subclass for them gives the free ones.
+        Where others follow evictions, which come late then, a subclass gives the free ones.
         """
         return self.scheduler.memory.available
 

@@ -1,14 +1,10 @@
 """A step's time from measured kernels: tables of microseconds, and straight lines between their entries.
 
-Knows numbers, and the layout of LLMServingSim's profiles (Cho et al.). `dense.csv`: layer, tokens, time_us.
-`per_sequence.csv`: layer, sequences, time_us. `attention.csv`: prefill_chunk, kv_prefill, n_decode, kv_decode, time_us;
-of one layer, with kv_prefill positions before the chunk, and kv_decode in each of the decodes.
+Knows numbers; nothing of the files that they come from.
 """
 
-import csv
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -16,10 +12,6 @@ from .cost import Formula, Nanoseconds, StepShape
 
 US = 1e3
 """Nanoseconds of a microsecond."""
-ONCE = frozenset({"embedding", "final_layernorm", "lm_head", "sampler"})
-"""Kernels that run once a step; all others run in each layer."""
-TWICE = frozenset({"layernorm"})
-"""Kernels that run twice in each layer."""
 
 
 class Line:
@@ -111,26 +103,3 @@ class Table(Formula):
         attention = self.attention(tokens, before, decodes, mean)
         fixed = self.dense(tokens + decodes) + self.sequence(sequences) + self.overhead
         return (fixed + self.layers * attention) * US
-
-
-def read_table(folder: Path, layers: int, overhead: float = 0.0) -> Table:
-    """The `Table` of a folder's three files, for a model of `layers` layers; overhead in microseconds."""
-    dense = total(rows(folder / "dense.csv"), layers)
-    sequence = total(rows(folder / "per_sequence.csv"), layers)
-    entries = {tuple(map(int, row[:4])): float(row[4]) for row in rows(folder / "attention.csv")}
-    return Table(dense, sequence, Attention(entries), layers, overhead)
-
-
-def rows(path: Path) -> list[list[str]]:
-    """The rows of a CSV file below its heading."""
-    with path.open(newline="") as file:
-        return list(csv.reader(file))[1:]
-
-
-def total(entries: Iterable[Sequence[str]], layers: int) -> Line:
-    """Microseconds of a whole step, from rows (kernel, count, microseconds of one run)."""
-    sums: dict[int, float] = {}
-    for kernel, count, time in entries:
-        runs = 1 if kernel in ONCE else layers * (1 + (kernel in TWICE))
-        sums[int(count)] = sums.get(int(count), 0.0) + runs * float(time)
-    return Line(sums.items())

@@ -1,0 +1,1 @@
+"""The tool around the simulator: configuration in, tables, files and pictures out."""
