@@ -93,7 +93,7 @@ class Fleet:
     def silence(self, worker: Worker, duration: int) -> None:
         """Nothing reaches or leaves a worker for `duration` ns.
 
-        If its lease ends before, it stops by itself, and all others believe it dead, at the same time.
+        If its lease ends before, it stops by itself when all others believe it dead. A new one comes in its place.
         """
         now, beat = self.simulation.now, self.lease // 2
         end = worker.run.started + (now - worker.run.started) // beat * beat + self.lease
@@ -102,6 +102,7 @@ class Fleet:
         if worker.silent_until >= end:
             worker.lost = True
             self.simulation.at(max(end, now), Phase.ADMISSION, self.crash, worker)
+            self.start(worker.kind, worker.silent_until - now)
 
     def note(self, kind: str, worker: Worker, text: str = "") -> None:
         """Write down what happened to a worker."""

@@ -16,8 +16,9 @@ from .kernel import Phase, Simulation
 from .policies import Balanced, KvAware, Policy
 from .query import Index
 from .recent_index import RecentIndex
-from .router import Router, RouterConfig
+from .router import RouterConfig
 from .run import Run
+from .synced_router import SyncedRouter
 from .workload import Workload
 
 Progress = Callable[[int, int, int], object]
@@ -35,27 +36,6 @@ def make_policy(name: PolicyName, routing: Routing, rng: Random) -> Policy:
         "power-of-two": lambda: PowerOfTwo(rng),
     }
     return Balanced(balancers[name]())
-
-
-class SyncedRouter(Router):
-    """One of several routers: the others hear its news `delay` ns later.
-
-    send: what to do with decisions that such news make possible.
-    """
-
-    def __init__(self, simulation: Simulation, delay: int, send: Callable[[list[Decision]], object], *args: object):
-        super().__init__(*args)
-        self.simulation, self.delay, self.send = simulation, delay, send
-        self.peers: list[SyncedRouter] = []
-
-    def tell(self, news: News) -> None:
-        """Send news to the others."""
-        for peer in self.peers:
-            self.simulation.after(self.delay, Phase.ADMISSION, peer.hear, news)
-
-    def hear(self, news: News) -> None:
-        """Take another one's news."""
-        self.send(self.merge(news, self.simulation.now))
 
 
 class Simulator:
@@ -92,8 +72,10 @@ class Simulator:
         elif routing.policy == "kv-aware":
             index = RecentIndex()
         config = RouterConfig(pool.block_size, routing.cost, routing.busy_prefill_tokens, routing.overload_blocks)
-        policy = make_policy(routing.policy, routing, rng)
-        self.front.routers.append(Router(policy, config, index, name=f"router-{number}"))
+        router = SyncedRouter(make_policy(routing.policy, routing, rng), config, index, name=f"router-{number}")
+        if routing.sync is not None:
+            router.connect(self.simulation, routing.sync, self.front.routers, self.front.send)
+        self.front.routers.append(router)
 
     def look(self, progress: Progress | None) -> None:
         """Look at all workers, and check what must always be true."""
