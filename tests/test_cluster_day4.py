@@ -97,13 +97,18 @@ def name(path: tuple[int, ...]) -> int:
     return sequence_hashes([1000, *path])[-1]
 
 
+def names(path: tuple[int, ...]) -> list[int]:
+    """What the index calls the blocks; the workers use other names."""
+    return sequence_hashes(path)
+
+
 def assert_equal(index: PrefixIndex, truths: dict[Hashable, Truth], rng: Random) -> None:
     for _ in range(20):
         query = tuple(rng.randint(0, 2) for _ in range(rng.randint(0, 6)))
         want = {worker: score for worker, truth in truths.items() if (score := truth.score(query))}
-        assert index.match(query) == want
+        assert index.match(names(query)) == want
     for worker, truth in truths.items():
-        assert sorted(index.lookup[worker]) == sorted(map(name, truth.paths))
+        assert sorted(index.blocks[worker]) == sorted(map(name, truth.paths))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -130,23 +135,7 @@ def test_scores_equal_those_of_brute_force(seed):
         assert_equal(copy, {worker: truth}, rng)
     for worker in list(truths):
         index.remove_worker(worker)
-    assert not index.root.children  # nothing is left behind
-
-
-def test_blocks_without_their_parent_change_nothing():
-    index = PrefixIndex()
-    index.add_worker("a")
-    assert not index.apply("a", Stored(99, (Block(5, 5),)))
-    assert not index.match([5])
-    assert not index.root.children
-
-
-def test_a_flat_map_of_local_hashes_would_be_wrong():
-    index = PrefixIndex()
-    index.add_worker("a")
-    index.apply("a", Stored(None, (Block(10, 1), Block(20, 2))))
-    assert index.match([1, 2]) == {"a": 2}
-    assert index.match([3, 2]) == index.match([2]) == {}
+    assert not index.holders  # nothing is left behind
 
 
 # --- events
@@ -354,8 +343,8 @@ def assert_tree(memory: PrefixMemory, index: PrefixIndex) -> None:
             path = (*path, key)
             paths.append(path)
         todo += [(child, path) for child in node.children.values()]
-    assert sorted(sequence_hashes(path)[-1] for path in paths) == sorted(index.lookup["a"])
-    assert all(index.match(path) == {"a": len(path)} for path in paths)
+    assert sorted(sequence_hashes(path)[-1] for path in paths) == sorted(index.blocks["a"])
+    assert all(index.match(sequence_hashes(path)) == {"a": len(path)} for path in paths)
     assert len(memory.tree.names) == len(paths)
 
 
@@ -395,7 +384,7 @@ def test_decisions_are_believed_for_a_while():
     index.remove_worker("a")
     assert index.match([1], 151) == {}
     assert index.match([7], 210) == {}
-    assert not index.index.root.children
+    assert not index.index.holders
     assert index.blocks == 0
 
 
@@ -417,9 +406,6 @@ def test_active_blocks_equal_those_of_brute_force(seed):
             active.prefill_done(uid)
             if uid in truth:
                 truth[uid][1] = 0
-        elif roll < 0.8 and uid in truth:
-            active.grow(uid, ("output", now))
-            truth[uid][0].append(("output", now))
         elif roll < 0.98:
             active.free(uid)
             truth.pop(uid, None)
@@ -433,18 +419,6 @@ def test_active_blocks_equal_those_of_brute_force(seed):
         assert active.blocks_with(query) == len(blocks | set(query))
         assert active.prefill_tokens == sum(tokens for _, tokens, _ in truth.values())
         assert list(active.requests) == list(truth)
-
-
-def test_blocks_near_their_end_count_in_part():
-    active = ActiveSequences()
-    active.add("a", [1, 2], 0, 0)
-    active.grow("a", 3, remaining=0.5)
-    assert active.active_blocks == 1.5
-    assert active.blocks_with([1, 4]) == 3.0
-    active.add("b", [1], 0, 0)  # shared blocks stay
-    assert active.active_blocks == 2.0
-    active.free("a")
-    assert active.active_blocks == 1
 
 
 def test_routers_tell_each_other_and_ignore_echoes():
@@ -556,25 +530,18 @@ def test_a_cached_prefix_attracts_until_the_load_is_worth_more():
     feed = EventFeed(PrefixIndex())
     one = router("kv", workers=2, index=feed)
     feed.receive(1, Event(0, Stored(None, tuple(Block(n, n) for n in range(10)))))
-    request = RouteRequest(0, 40, tuple(range(10)))
+    prompt = tuple(sequence_hashes(range(10)))
+    request = RouteRequest(0, 40, prompt)
     decision = one.submit(request, 0)
     assert decision == (0, 1, 10)
     assert one.load.workers[1].prefill_tokens == 0
     for uid in range(1, 5):  # unlike ones go elsewhere
         assert one.submit(RouteRequest(uid, 4, (100 + uid,)), 0).worker == 0
-    assert one.submit(RouteRequest(9, 40, tuple(range(10))), 0).worker == 1
+    assert one.submit(RouteRequest(9, 40, prompt), 0).worker == 1
     one.free(9, 0)
     blind = replace(request, uid=10, cost=CostConfig(credit=0, track_prefill=False, assume_reuse=False))
     assert one.submit(blind, 0).worker == 0
     assert one.load.workers[0].prefill_tokens == 16
-
-
-def test_names_of_a_trace_are_its_hashes():
-    one = Router(KvAware(Random(0)), index=RecentIndex(naming=traced_hashes), naming=traced_hashes)
-    one.add_worker("a", 0)
-    one.submit(RouteRequest(0, 128, (5, 6)), 0)
-    assert one.load.workers["a"].requests[0].blocks == [5, 6]
-    assert one.submit(RouteRequest(1, 128, (5, 7)), 1).overlap == 1
 
 
 def test_busy_workers_let_requests_wait():
@@ -695,8 +662,8 @@ class Deployment:
     def __init__(self, rows: list[dict]):
         self.rows, self.simulation = rows, Simulation()
         self.first, self.last = np.zeros(len(rows)), np.zeros(len(rows))
-        self.feed = EventFeed(PrefixIndex())
-        self.router = Router(KvAware(Random(0)), RouterConfig(PAGE), self.feed, naming=traced_hashes)
+        self.feed = EventFeed(PrefixIndex(traced_hashes))
+        self.router = Router(KvAware(Random(0)), RouterConfig(PAGE), self.feed)
         self.replicas = [self.replica(worker) for worker in range(WORKERS)]
         for uid, row in enumerate(rows):
             request = TraceRequest(uid, row["input_length"], 1 << 20, row["hash_ids"])
