@@ -1,21 +1,19 @@
 """Workloads, metrics, lazy tasks and the virtual loop: what must hold of each, by examples and by statistics."""
 
 import asyncio
-import json
-import os
 import threading
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from course.drills.facade import call
+from course.drills.two_stage import TwoStageClient
 from tiny_llm_ref.cluster.awaitable import Context, Err, Ok, Suspend, reschedule
 from tiny_llm_ref.cluster.busy import BusyTime, utilisation
 from tiny_llm_ref.cluster.closed_loop import ClosedLoop, Conversations
 from tiny_llm_ref.cluster.collect import collect_all, collect_any
 from tiny_llm_ref.cluster.executor import RunQueue
-from tiny_llm_ref.cluster.facade import call
 from tiny_llm_ref.cluster.goodput import Objective, attainment, goodput, highest_rate
 from tiny_llm_ref.cluster.kernel import Phase, Simulation
 from tiny_llm_ref.cluster.lazy import Lazy, lazy, sync_await
@@ -24,9 +22,7 @@ from tiny_llm_ref.cluster.record import InvariantError, Record, check_conserved
 from tiny_llm_ref.cluster.recorder import Recorder
 from tiny_llm_ref.cluster.replica import Replica
 from tiny_llm_ref.cluster.signal import Signal
-from tiny_llm_ref.cluster.trace_file import TraceError, read_azure, read_mooncake
 from tiny_llm_ref.cluster.trace_request import TraceRequest
-from tiny_llm_ref.cluster.two_stage import TwoStageClient
 from tiny_llm_ref.cluster.virtual_loop import VirtualLoop
 from tiny_llm_ref.cluster.virtual_run import run
 from tiny_llm_ref.cluster.waiting import DeadlockError, LivelockError
@@ -133,8 +129,14 @@ def drive(workload, service):
     return seen
 
 
+def people(users, requests, inputs, outputs, think=0.0):
+    return ClosedLoop(rng=rng(), users=users, requests=requests, inputs=inputs, outputs=outputs, think=think)
+
+
 def test_a_closed_loop_has_so_many_users_and_the_throughput_of_littles_law():
-    seen = drive(ClosedLoop(rng(), 5, 4000, Lengths(100), Lengths(10), think=0.3), SECOND // 5)
+    seen = drive(
+        ClosedLoop(rng=rng(), users=5, requests=4000, inputs=Lengths(100), outputs=Lengths(10), think=0.3), SECOND // 5
+    )
     assert len(seen) == 4000
     span = seen[-1][1] / SECOND
     assert 4000 / span == pytest.approx(5 / (0.2 + 0.3), rel=0.05)
@@ -143,7 +145,14 @@ def test_a_closed_loop_has_so_many_users_and_the_throughput_of_littles_law():
 
 
 def test_a_turn_waits_for_the_one_before_and_repeats_its_blocks():
-    turns = Conversations(rng(), np.array([0, 500]), Lengths(4), Lengths(100, 0.4), Lengths(30, 0.5), block_tokens=32)
+    turns = Conversations(
+        rng=rng(),
+        times=np.array([0, 500]),
+        turns=Lengths(4),
+        inputs=Lengths(100, 0.4),
+        outputs=Lengths(30, 0.5),
+        block_tokens=32,
+    )
     seen = drive(turns, 1000)
     assert len(seen) == 8
     for session in (0, 1):
@@ -155,104 +164,6 @@ def test_a_turn_waits_for_the_one_before_and_repeats_its_blocks():
             assert two.hash_ids[:whole] == one.hash_ids[:whole]
             assert not set(two.hash_ids[whole:]) & set(one.hash_ids)
             assert len(two.hash_ids) == -(-two.input_length // 32)
-
-
-# Traces
-
-
-def mooncake_line(**fields):
-    line = {"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": [1, 2]}
-    return json.dumps({key: value for key, value in {**line, **fields}.items() if value is not None})
-
-
-def test_a_mooncake_trace(tmp_path):
-    path = tmp_path / "trace.jsonl"
-    path.write_text("\n".join([mooncake_line(timestamp=3000), "", mooncake_line(hash_ids=[3, 4])]) + "\n")
-    assert read_mooncake(path) == [Arrival(0, 600, 5, (3, 4)), Arrival(3 * SECOND, 600, 5, (1, 2))]
-
-
-def test_jitter_stays_inside_a_tick(tmp_path):
-    path = tmp_path / "trace.jsonl"
-    path.write_text("\n".join(mooncake_line(timestamp=tick * 3000) for tick in range(40) for _ in range(50)))
-    moved = read_mooncake(path, rng())
-    times = np.array([arrival.time_ns for arrival in moved])
-    assert (np.diff(times) >= 0).all()
-    assert len(np.unique(times)) > 1900
-    assert np.bincount(times // (3 * SECOND)).tolist() == [50] * 40
-    assert read_mooncake(path, rng()) == moved
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("{", "trace.jsonl:2: "),
-        (mooncake_line(output_length=None), "output_length"),
-        (mooncake_line(input_length="12"), "input_length"),
-        (mooncake_line(hash_ids=[1, 2, 3]), "3 hash_ids for 600 tokens: expected 2"),
-        (mooncake_line(input_length=0, hash_ids=[]), "at least one token"),
-        (mooncake_line(output_length=0), "at least one token"),
-        (mooncake_line(timestamp=-1), "from 0 on"),
-        (mooncake_line(timestamp=None), "timestamp"),
-    ],
-)
-def test_a_broken_mooncake_line_is_named(tmp_path, line, words):
-    path = tmp_path / "trace.jsonl"
-    path.write_text(mooncake_line() + "\n" + line + "\n")
-    with pytest.raises(TraceError, match=r"trace\.jsonl:2: ") as caught:
-        read_mooncake(path)
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens"
-
-
-def test_an_azure_trace_keeps_nanoseconds(tmp_path):
-    path = tmp_path / "azure.csv"
-    rows = ["2023-11-16 23:59:59.9999999,10,3", "2023-11-17 00:00:01,20,4", "2023-11-17 00:00:02,9,0"]
-    path.write_text("\r\n".join([AZURE, *rows]) + "\r\n")
-    assert read_azure(path) == [Arrival(0, 10, 3), Arrival(SECOND + 100, 20, 4)]
-    path.write_text(f"{AZURE}\n2024-05-10 00:00:00.009930+00:00,2162,5\n")
-    assert read_azure(path) == [Arrival(0, 2162, 5)]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "the header is ''"),
-        ("time,in,out\n", "TIMESTAMP,ContextTokens"),
-        (f"{AZURE}\nyesterday,1,2\n", "azure.csv:2: "),
-        (f"{AZURE}\n2023-11-16 18:15:46.68,1\n", "azure.csv:2: "),
-        (f"{AZURE}\n2023-11-16 18:15:46.6x,1,2\n", "azure.csv:2: "),
-        (f"{AZURE}\n2023-11-16 18:15:46,1.5,2\n", "two counts"),
-        (f"{AZURE}\n2023-11-16 18:15:46,0,2\n", "at least one token"),
-    ],
-)
-def test_a_broken_azure_file_is_named(tmp_path, text, words):
-    path = tmp_path / "azure.csv"
-    path.write_text(text)
-    with pytest.raises(TraceError) as caught:
-        read_azure(path)
-    assert words in str(caught.value)
-
-
-def test_a_packed_file_is_no_trace(tmp_path):
-    path = tmp_path / "trace.jsonl"
-    path.write_bytes(b"\x1f\x8b\xff\xfe")
-    with pytest.raises(TraceError, match="unpacked"):
-        read_mooncake(path)
-
-
-def test_the_public_conversation_trace():
-    path = Path(os.environ.get("TINY_LLM_DATA", "none")) / "mooncake_conversation_trace.jsonl"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    arrivals = read_mooncake(path)
-    ids = [i for arrival in arrivals for i in arrival.hash_ids]
-    assert (len(arrivals), len(ids), len(set(ids))) == (12_031, 288_500, 182_790)
-    assert np.mean([arrival.input_length for arrival in arrivals]) == pytest.approx(12_035, abs=1)
-    assert np.mean([arrival.output_length for arrival in arrivals]) == pytest.approx(343, abs=1)
-    assert len({arrival.time_ns for arrival in read_mooncake(path, rng())}) > 12_000
 
 
 # Metrics
@@ -422,7 +333,7 @@ def test_many_waits_that_end_at_once_do_not_nest():
     @lazy
     async def work():
         for _ in range(100_000):
-            await Suspend(lambda resume: resume(Ok(None)))
+            await Suspend(lambda resume, _: resume(Ok(None)))
         return "done"
 
     assert sync_await(work()) == "done"
@@ -471,7 +382,7 @@ def test_a_wait_without_an_end_is_an_error():
 
 
 async def wait_for_ever():
-    await Suspend(lambda resume: None)
+    await Suspend(lambda *_: None)
 
 
 def test_only_lazy_things_can_be_awaited():
@@ -575,7 +486,7 @@ def test_losers_run_on_unless_they_are_told():
     async def hold():
         held.append(1)
         try:
-            await Suspend(waits.append)
+            await Suspend(lambda resume, _: waits.append(resume))
         finally:
             held.pop()
 
@@ -596,7 +507,7 @@ def test_a_signal_ends_waits_and_is_structured():
 
     async def child(name):
         try:
-            await Suspend(resumes.append)
+            await Suspend(lambda resume, _: resumes.append(resume))
         except asyncio.CancelledError:
             ends.append(name)
             raise
@@ -607,7 +518,7 @@ def test_a_signal_ends_waits_and_is_structured():
         await reschedule()
 
     seen = []
-    Lazy(parent).start(seen.append, Context(None, signal))
+    Lazy(parent).start(seen.append, Context(signal=signal))
     assert ends == []
     assert seen == []
     signal.emit()
@@ -647,7 +558,7 @@ def test_a_sync_wait_inside_its_own_executor_is_an_error():
     async def body():
         return sync_await(Lazy(wait_for_ever), queue)
 
-    with pytest.raises(RuntimeError, match="wait for itself"):
+    with pytest.raises(RuntimeError, match="would wait for itself"):
         sync_await(Lazy(body), queue)
 
 
@@ -959,7 +870,9 @@ def test_fast_forward_records_the_same(seed):
 
 
 def test_users_who_wait_slow_themselves():
-    records, pools = replay(ClosedLoop(rng(), 4, 200, Lengths(20, 0.3), Lengths(9, 0.3)))
+    records, pools = replay(
+        ClosedLoop(rng=rng(), users=4, requests=200, inputs=Lengths(20, 0.3), outputs=Lengths(9, 0.3))
+    )
     window = whole_run(records)
     assert len(records) == 200
     assert mean_in_system(records, window) == pytest.approx(4, rel=0.05)
@@ -986,7 +899,7 @@ class Echo:
         await asyncio.sleep(1)
         self.sending -= 1
         loop = asyncio.get_running_loop()
-        loop.call_later(message["body"], self.inbox.put_nowait, message)
+        loop.call_later(message[1], self.inbox.put_nowait, message)
 
     async def receive(self):
         message = await self.inbox.get()

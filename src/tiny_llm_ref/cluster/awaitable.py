@@ -1,14 +1,16 @@
-"""What a lazy task can await besides another one, and what comes of a task: a value or an exception."""
+"""What a lazy task can await besides another one, what it inherits, and what comes of it: a value or an exception."""
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, NoReturn, TypeVar
 
-from .executor import Executor
+from .executor import HERE, Here
 from .signal import Signal
 
 T = TypeVar("T")
 
 
+# ANCHOR: outcome
 class Ok(NamedTuple, Generic[T]):
     """The value of a task that returned."""
 
@@ -32,36 +34,31 @@ class Err(NamedTuple):
 Try = Ok[T] | Err
 
 
-class Suspend(Generic[T]):
-    """Awaiting it stops the task until somebody calls `resume(outcome)`, which `start` is given.
+@dataclass(frozen=True)
+class Context:
+    """What a task inherits from the one that awaits it: where it runs, and what tells it to stop."""
 
-    The first call counts, later ones are ignored. shielded: a signal does not end the wait; the task answers it later.
+    executor: Here = HERE
+    signal: Signal = field(default_factory=Signal)
+
+
+class Suspend(Generic[T]):
+    """Awaiting it stops the task until somebody calls `resume(outcome)`.
+
+    start(resume, context): begins what the task waits for. The first call of
+    `resume` counts, later ones are ignored. shielded: a signal does not end
+    the wait; the task answers it at its next one.
     """
 
-    def __init__(self, start: Callable[[Callable[["Try[T]"], None]], object], shielded: bool = False):
+    def __init__(self, start: Callable[[Callable[["Try[T]"], None], Context], object], shielded: bool = False):
         self.start, self.shielded = start, shielded
 
     def __await__(self) -> Generator[object, object, T]:
         return (yield self)
 
-
-class Context(NamedTuple):
-    """What a task inherits from the one that awaits it."""
-
-    executor: Executor | None = None
-    signal: Signal | None = None
-
-
-class _Current:
-    """Awaiting it gives the Context of the task, without suspending."""
-
-    def __await__(self) -> Generator[object, object, Context]:
-        return (yield self)
-
-
-CURRENT = _Current()
+    # ANCHOR_END: outcome
 
 
 def reschedule() -> Suspend[None]:
     """Let others of the executor run first (async_simple's Yield). Raises CancelledError in a task told to stop."""
-    return Suspend(lambda resume: resume(Ok(None)))
+    return Suspend(lambda resume, _: resume(Ok(None)))

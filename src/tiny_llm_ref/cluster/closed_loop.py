@@ -1,104 +1,100 @@
 """Workloads in which people wait for their answer: a fixed number of users, and conversations of several turns."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, field
+from itertools import count, islice
 
 import numpy as np
 
 from .workload import BLOCK_TOKENS, SECOND, Arrival, Lengths, blocks
 
 
-class ClosedLoop:
-    """`users` who each ask, wait for the answer, think, and ask again, until `requests` were asked in all.
+# ANCHOR: people
+@dataclass(kw_only=True)
+class People:
+    """Who ask, wait for the answer, think, and may ask again.
 
-    think: mean seconds between an answer and the next question, exponential; 0 for none. The throughput cannot exceed
-    users / (response time + think): a slow server slows its own load (Little's law).
+    inputs, outputs: tokens of a question, and of its answer. think: mean
+    seconds from an answer to the next question, exponential; 0 for none.
     """
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        users: int,
-        requests: int,
-        inputs: Lengths,
-        outputs: Lengths,
-        think: float = 0.0,
-        block_tokens: int = BLOCK_TOKENS,
-    ):
-        if users < 1 or think < 0:
-            raise ValueError(f"{users} users who think {think} s: expected at least 1 user, and no negative time")
-        self.rng, self.users, self.left, self.think = rng, users, requests, think
-        self.inputs, self.outputs, self.block_tokens = inputs, outputs, block_tokens
-        self.fresh = count()
+    rng: np.random.Generator
+    inputs: Lengths
+    outputs: Lengths
+    think: float = 0.0
+    block_tokens: int = BLOCK_TOKENS
+    fresh: Iterator[int] = field(default_factory=count, init=False)
 
-    def ask(self, user: int, time: int) -> Arrival:
-        """The next question of a user."""
-        self.left -= 1
-        length, answer = (int(lengths.sample(self.rng, 1)[0]) for lengths in (self.inputs, self.outputs))
-        ids = tuple(next(self.fresh) for _ in range(blocks(length, self.block_tokens)))
-        return Arrival(time, length, answer, ids, user)
+    def ask(self, time: int, session: int, said: int = 0, ids: tuple[int, ...] = ()) -> Arrival:
+        """The next question of a session: behind the `said` tokens before it.
+
+        ids: of the whole blocks at its front. The others are new to everybody.
+        """
+        new, answer = (int(lengths.sample(self.rng, 1)[0]) for lengths in (self.inputs, self.outputs))
+        missing = blocks(said + new, self.block_tokens) - len(ids)
+        return Arrival(time, said + new, answer, (*ids, *islice(self.fresh, missing)), session)
+
+    def thought(self, now: int) -> int:
+        """When somebody who begins to think at `now` has thought, in ns."""
+        return now + round(self.rng.exponential(self.think) * SECOND)
+
+    # ANCHOR_END: people
+
+
+@dataclass(kw_only=True)
+class ClosedLoop(People):
+    """`users` who ask again and again, until `requests` were asked in all. Each question is a new conversation.
+
+    The throughput cannot exceed users / (response time + think): a slow server slows its own load (Little's law).
+    """
+
+    users: int
+    requests: int
+
+    def __post_init__(self) -> None:
+        if self.users < 1 or self.think < 0:
+            raise ValueError(f"{self.users} users who think {self.think} s: expected at least 1, and no negative time")
+        self.left = self.requests
 
     def initial(self) -> Iterator[Arrival]:
         """The first question of each user, all at 0."""
-        return iter([self.ask(user, 0) for user in range(min(self.users, self.left))])
+        first = min(self.users, self.left)
+        self.left -= first
+        return (self.ask(0, user) for user in range(first))
 
     def after(self, done: Arrival, now: int) -> Arrival | None:
         """The same user's next question, once it has thought."""
-        if self.left <= 0 or done.session is None:
+        if not self.left or done.session is None:
             return None
-        return self.ask(done.session, now + round(self.rng.exponential(self.think) * SECOND))
+        self.left -= 1
+        return self.ask(self.thought(now), done.session)
 
 
-@dataclass
-class Conversation:
-    """What was said so far. tokens: of all turns. ids: the hash ids of its whole blocks that were in a prompt."""
+@dataclass(kw_only=True)
+class Conversations(People):
+    """Sessions that begin at `times` (ns), each of `turns`: a turn waits for the answer to the one before.
 
-    turns_left: int
-    tokens: int = 0
-    ids: tuple[int, ...] = ()
-
-
-class Conversations:
-    """Sessions that begin at `times` (ns), each of several turns: a turn waits for the answer to the one before.
-
-    The prompt of a turn is all that was said before, the answers too, and `inputs` new tokens. So its whole blocks
-    that were in the last prompt come again; those with tokens of an answer are new to any cache of prompts.
-    think: mean seconds from an answer to the next turn, exponential. turns: how many a session has.
+    The prompt of a turn is all that was said before, the answers too, and `inputs` new tokens. So the whole blocks of
+    the last prompt come again; those with tokens of an answer are new to any cache of prompts.
     """
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        times: np.ndarray,
-        turns: Lengths,
-        inputs: Lengths,
-        outputs: Lengths,
-        think: float = 0.0,
-        block_tokens: int = BLOCK_TOKENS,
-    ):
-        self.rng, self.times, self.think = rng, times, think
-        self.inputs, self.outputs, self.block_tokens = inputs, outputs, block_tokens
-        self.sessions = [Conversation(turns_left) for turns_left in turns.sample(rng, len(times)).tolist()]
-        self.fresh = count()
+    times: np.ndarray
+    turns: Lengths
 
-    def turn(self, session: int, time: int) -> Arrival:
-        """The next turn of a session."""
-        said = self.sessions[session]
-        said.turns_left -= 1
-        new, answer = (int(lengths.sample(self.rng, 1)[0]) for lengths in (self.inputs, self.outputs))
-        length = said.tokens + new
-        missing = blocks(length, self.block_tokens) - len(said.ids)
-        ids = (*said.ids, *(next(self.fresh) for _ in range(missing)))
-        said.tokens, said.ids = length + answer, ids[: length // self.block_tokens]
-        return Arrival(time, length, answer, ids, session)
+    def __post_init__(self) -> None:
+        self.left: list[int] = self.turns.sample(self.rng, len(self.times)).tolist()
 
     def initial(self) -> Iterator[Arrival]:
         """The first turn of each session."""
-        return (self.turn(session, time) for session, time in enumerate(self.times.tolist()))
+        for session, time in enumerate(self.times.tolist()):
+            self.left[session] -= 1
+            yield self.ask(time, session)
 
     def after(self, done: Arrival, now: int) -> Arrival | None:
         """The next turn of the session, if it has one."""
-        if done.session is None or not self.sessions[done.session].turns_left:
+        if done.session is None or not self.left[done.session]:
             return None
-        return self.turn(done.session, now + round(self.rng.exponential(self.think) * SECOND))
+        self.left[done.session] -= 1
+        whole = done.input_length // self.block_tokens
+        said = done.input_length + done.output_length
+        return self.ask(self.thought(now), done.session, said, done.hash_ids[:whole])

@@ -1,14 +1,13 @@
 """Several lazy tasks at once: all of them, so many at a time, or the first to end.
 
-As async_simple's collectAll and collectAny.
+As async_simple's collectAll, collectAllWindowed and collectAny.
 """
 
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from .awaitable import CURRENT, Context, Err, Ok, Suspend, Try
+from .awaitable import Context, Err, Ok, Suspend, Try
 from .lazy import Lazy
 from .signal import Signal
 
@@ -18,52 +17,44 @@ T = TypeVar("T")
 def collect_all(tasks: Sequence[Lazy[T]], window: int | None = None) -> Lazy[list[Try[T]]]:
     """The outcomes of all tasks, in the order of `tasks`; one that raises does not stop the others.
 
-    At most `window` have begun and not ended at any time; None for no bound. With an executor they take turns there;
-    without one each runs here until it waits or ends, and only then does the next begin: serial, unless they wait.
-    Raises ValueError for a window below 1.
+    At most `window` have begun and not ended at any time; None for no bound. With a queue for an executor they take
+    turns there; without one each runs until it waits or ends, and only then does the next begin: serial, unless they
+    wait. Raises ValueError for a window below 1.
     """
     if window is not None and window < 1:
         raise ValueError(f"a window of {window} tasks: nothing would begin, expected at least 1")
 
     async def body() -> list[Try[T]]:
-        context = await CURRENT
-        return await Suspend(_Window(tasks, window or len(tasks), context).start, shielded=True)
+        outcomes: list[Try[T]] = [Err(CancelledError())] * len(tasks)
+        todo = iter(enumerate(tasks))
+
+        async def work() -> None:
+            for index, task in todo:
+                outcomes[index] = await task.attempt()
+
+        await together([Lazy(work) for _ in tasks[:window]])
+        return outcomes
 
     return Lazy(body)
 
 
-class _Window(Generic[T]):
-    """Tasks of which some run. A task that ends lets the next begin, in a loop: nothing nests."""
+def together(tasks: Sequence[Lazy[object]]) -> Suspend[None]:
+    """Wait until all of them have ended, also where they are told to stop."""
 
-    def __init__(self, tasks: Sequence[Lazy[T]], window: int, context: Context):
-        self.todo = iter(enumerate(tasks))
-        self.outcomes: list[Try[T]] = [Err(CancelledError())] * len(tasks)
-        self.left, self.free, self.context = len(tasks), window, context
-        self.filling = False
+    def start(resume: Callable[[Try[None]], None], context: Context) -> None:
+        ended: list[Try[object]] = []
 
-    def start(self, resume: Callable[[Try[list[Try[T]]]], None]) -> None:
-        """Begin the first ones."""
-        self.resume = resume
-        self.fill()
+        def end(outcome: Try[object]) -> None:
+            ended.append(outcome)
+            if len(ended) == len(tasks):
+                resume(Ok(None))
 
-    def fill(self) -> None:
-        """Begin tasks while the window has room; resume who waits once all have ended."""
-        if self.filling:
-            return
-        self.filling = True
-        while self.free and (item := next(self.todo, None)) is not None:
-            self.free -= 1
-            item[1].start(partial(self.ended, item[0]), self.context)
-        self.filling = False
-        if not self.left:
-            self.resume(Ok(self.outcomes))
+        if not tasks:
+            resume(Ok(None))
+        for task in tasks:
+            task.start(end, context)
 
-    def ended(self, index: int, outcome: Try[T]) -> None:
-        """Note an outcome."""
-        self.outcomes[index] = outcome
-        self.left -= 1
-        self.free += 1
-        self.fill()
+    return Suspend(start, shielded=True)
 
 
 def collect_any(tasks: Sequence[Lazy[T]], signal: Signal | None = None) -> Lazy[tuple[int, Try[T]]]:
@@ -75,20 +66,15 @@ def collect_any(tasks: Sequence[Lazy[T]], signal: Signal | None = None) -> Lazy[
     if not tasks:
         raise ValueError("collect_any of no tasks: nothing would ever end")
 
+    def start(resume: Callable[[Try[tuple[int, Try[T]]]], None], context: Context) -> None:
+        children = Context(context.executor, signal or context.signal)
+        for index, task in enumerate(tasks):
+            task.start(lambda outcome, index=index: resume(Ok((index, outcome))), children)
+
     async def body() -> tuple[int, Try[T]]:
-        executor, outer = await CURRENT
-        key = outer.connect(signal.emit) if outer is not None and signal is not None else None
-        children = Context(executor, signal or outer)
-
-        def start(resume: Callable[[Try[tuple[int, Try[T]]]], None]) -> None:
-            for index, task in enumerate(tasks):
-                task.start(lambda outcome, index=index: resume(Ok((index, outcome))), children)
-
         try:
-            return await Suspend(start, shielded=True)
+            return await Suspend(start)
         finally:
-            if outer is not None:
-                outer.disconnect(key)
             if signal is not None:
                 signal.emit()
 

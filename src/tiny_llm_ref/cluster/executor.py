@@ -1,24 +1,23 @@
-"""Where lazy tasks run: a queue of callbacks, drained by whoever waits for one of them."""
+"""Where lazy tasks run: here and now, or in a queue of callbacks that whoever waits for one of them drains."""
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 
-class Executor(Protocol):
-    """Where tasks run. `schedule` runs nothing at once; callbacks run in the order they came."""
+class Here:
+    """Runs what is scheduled at once, on the stack of who schedules it."""
 
     def schedule(self, callback: Callable[[], object]) -> None:
-        """Run it later."""
-        ...
+        """Run it."""
+        callback()
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Run what was scheduled until `done()`, or nothing is left. Raises RuntimeError inside a callback."""
-        ...
+        """Nothing was left for later."""
 
 
-class RunQueue:
-    """An executor that is a queue, drained by whoever calls `run`."""
+# ANCHOR: queue
+class RunQueue(Here):
+    """Runs callbacks in the order they came, when somebody calls `run`."""
 
     def __init__(self) -> None:
         self.queue: deque[Callable[[], object]] = deque()
@@ -29,12 +28,20 @@ class RunQueue:
         self.queue.append(callback)
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Run callbacks until `done()` or none is left. Raises RuntimeError where one of them calls this."""
+        """Run callbacks until `done()` or none is left.
+
+        Raises RuntimeError where one of them calls this.
+        """
         if self.running:
-            raise RuntimeError("sync_await was called by a task of this executor: it would wait for itself, use await")
+            raise RuntimeError("a task of this queue would wait for itself here: use await")
         self.running = True
         try:
             while self.queue and not done():
                 self.queue.popleft()()
         finally:
             self.running = False
+
+    # ANCHOR_END: queue
+
+
+HERE = Here()

@@ -1,8 +1,7 @@
 """Lazy coroutines, as async_simple's `Lazy<T>`: creation runs nothing, awaiting transfers control, errors go upwards.
 
 A task is a stack of suspended coroutines that one loop drives, a trampoline: awaiting pushes, returning pops. So the
-depth of awaits is bounded by memory, not by Python's stack. Knows no time and no threads; an executor says where a task
-goes on, and a signal tells it to stop.
+depth of awaits is bounded by memory, not by Python's stack. Knows no time and no threads.
 """
 
 from asyncio import CancelledError
@@ -10,8 +9,8 @@ from collections.abc import Callable, Coroutine, Generator
 from functools import partial, wraps
 from typing import Generic, ParamSpec, TypeVar
 
-from .awaitable import CURRENT, Context, Err, Ok, Suspend, Try
-from .executor import Executor
+from .awaitable import Context, Err, Ok, Suspend, Try
+from .executor import HERE, Here
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -23,27 +22,26 @@ class Lazy(Generic[T]):
     body: a function that makes the coroutine, or a generator that yields what it awaits.
     """
 
-    def __init__(self, body: Callable[[], Coroutine[object, object, T]], executor: Executor | None = None):
+    def __init__(self, body: Callable[[], Coroutine[object, object, T]], executor: Here | None = None):
         self.body, self.executor = body, executor
         self.begun = False
 
     def __await__(self) -> Generator[object, object, T]:
         return (yield self)
 
-    def via(self, executor: Executor) -> "Lazy[T]":
+    def via(self, executor: Here) -> "Lazy[T]":
         """The same task, bound to an executor. What it awaits inherits that."""
         return Lazy(self.begin, executor)
 
+    async def _attempt(self) -> Try[T]:
+        try:
+            return Ok(await self)
+        except Exception as error:
+            return Err(error)
+
     def attempt(self) -> "Lazy[Try[T]]":
         """Its outcome, as a value or an exception: awaiting this does not raise (coAwaitTry)."""
-
-        async def body() -> Try[T]:
-            try:
-                return Ok(await self)
-            except Exception as error:
-                return Err(error)
-
-        return Lazy(body)
+        return Lazy(self._attempt)
 
     def begin(self) -> Coroutine[object, object, T]:
         """Its coroutine. Raises RuntimeError the second time."""
@@ -53,10 +51,10 @@ class Lazy(Generic[T]):
         return self.body()
 
     def start(self, callback: Callable[[Try[T]], object], context: Context | None = None) -> None:
-        """Run it, and call `callback` with its outcome. With an executor it begins there, else here and now."""
-        executor, signal = context or Context()
-        task = _Task(callback, Context(self.executor or executor, signal))
-        task.post(partial(task.enter, self))
+        """Run it, and call `callback` with its outcome. It begins on its own executor, else on the context's."""
+        context = context or Context()
+        task = Running(callback, Context(self.executor or context.executor, context.signal))
+        task.context.executor.schedule(partial(task.enter, self))
 
 
 def lazy(function: Callable[P, Coroutine[object, object, T]]) -> Callable[P, Lazy[T]]:
@@ -69,102 +67,102 @@ def lazy(function: Callable[P, Coroutine[object, object, T]]) -> Callable[P, Laz
     return create
 
 
-class _Task:
-    """A running task: the stack of its coroutines, the innermost last."""
+class Running:
+    """A task that has begun.
+
+    stack: its coroutines, the innermost last. outcome: what the innermost is to be sent, None while it waits.
+    """
 
     def __init__(self, callback: Callable[[Try[object]], object], context: Context):
         self.callback, self.context = callback, context
         self.stack: list[Coroutine[object, object, object]] = []
-        self.wait: object | None = None
+        self.outcome: Try[object] | None = None
+        self.running = False
+        self.waiting: object | None = None
 
-    def post(self, callback: Callable[[], object]) -> None:
-        """Go on where the task belongs."""
-        if self.context.executor is None:
-            callback()
-        else:
-            self.context.executor.schedule(callback)
+    def enter(self, task: Lazy[object]) -> None:
+        """Begin with a task."""
+        self.push(task)
+        self.run()
 
-    def enter(self, first: Lazy[object]) -> None:
-        """Begin."""
-        self.run(self.push(first))
-
-    def push(self, child: Lazy[object]) -> Try[object]:
-        """Transfer control to what is awaited. Returns what to send it."""
+    def push(self, task: Lazy[object]) -> None:
+        """Put the coroutine of a task on the stack, to be sent None; or note the exception that this raises."""
         try:
-            self.stack.append(child.begin())
+            self.stack.append(task.begin())
+            self.outcome = Ok(None)
         except Exception as error:
-            return Err(error)
-        return Ok(None)
+            self.outcome = Err(error)
 
-    def run(self, outcome: Try[object] | None) -> None:
-        """The trampoline: hand the outcome to the innermost coroutine, until one waits or none is left."""
-        while outcome is not None and self.stack:
+    def run(self) -> None:
+        """The trampoline: send outcomes to the innermost coroutine until it waits, or none is left."""
+        self.running = True
+        while self.stack and (outcome := self.outcome) is not None:
+            self.outcome = None
             inner = self.stack[-1]
             try:
                 awaited = inner.throw(outcome.error) if isinstance(outcome, Err) else inner.send(outcome.value)
             except StopIteration as stop:
                 self.stack.pop()
-                outcome = Ok(stop.value)
+                self.outcome = Ok(stop.value)
             except (Exception, CancelledError) as error:
                 self.stack.pop()
-                outcome = Err(error)
+                self.outcome = Err(error)
             else:
-                outcome = self.meet(awaited)
-        if outcome is not None:
-            self.callback(outcome)
+                self.meet(awaited)
+        self.running = False
+        if self.outcome is not None:
+            self.callback(self.outcome)
 
-    def meet(self, awaited: object) -> Try[object] | None:
-        """What the awaited gives at once, None where the task now waits."""
-        if awaited is CURRENT:
-            return Ok(self.context)
+    def meet(self, awaited: object) -> None:
+        """Begin what the innermost coroutine awaits."""
         if isinstance(awaited, Suspend):
-            return self.suspend(awaited)
-        if not isinstance(awaited, Lazy):
-            return Err(TypeError(f"a lazy task can await Lazy and Suspend, not {type(awaited).__name__}"))
-        if awaited.executor in (None, self.context.executor):
-            return self.push(awaited)
-        return self.suspend(Suspend(lambda resume: awaited.start(resume, self.context), shielded=True))
+            self.wait(awaited)
+        elif not isinstance(awaited, Lazy):
+            self.outcome = Err(TypeError(f"a lazy task awaits Lazy and Suspend, not {type(awaited).__name__}"))
+        elif awaited.executor in (None, self.context.executor):
+            self.push(awaited)
+        else:
+            self.wait(Suspend(awaited.start, shielded=True))
 
-    def suspend(self, awaited: Suspend[object]) -> Try[object] | None:
-        """Wait. An outcome that comes before `start` returns is taken here, so that no stack grows."""
-        signal = None if awaited.shielded else self.context.signal
-        if signal is not None and signal.cancelled:
-            return Err(CancelledError())
-        wait = self.wait = object()
-        starting, early, key = True, None, None
+    def wait(self, awaited: Suspend[object]) -> None:
+        """Wait until somebody resumes this task, or its signal ends the wait."""
+        signal = self.context.signal
+        if signal.cancelled and not awaited.shielded:
+            self.outcome = Err(CancelledError())
+            return
+        ticket = self.waiting = object()
 
         def resume(outcome: Try[object]) -> None:
-            nonlocal early
-            if self.wait is not wait:
-                return
-            self.wait = None
-            if signal is not None:
-                signal.disconnect(key)
-            if starting and self.context.executor is None:
-                early = outcome
-            else:
-                self.post(partial(self.run, outcome))
+            if self.waiting is ticket:
+                self.waiting = None
+                signal.disconnect(cancel)
+                self.context.executor.schedule(partial(self.resume, outcome))
 
-        if signal is not None:
-            key = signal.connect(lambda: resume(Err(CancelledError())))
+        def cancel() -> None:
+            resume(Err(CancelledError()))
+
+        if not awaited.shielded:
+            signal.connect(cancel)
         try:
-            awaited.start(resume)
+            awaited.start(resume, self.context)
         except Exception as error:
             resume(Err(error))
-        starting = False
-        return early
+
+    def resume(self, outcome: Try[object]) -> None:
+        """Go on. Where `run` is still on the stack it does that: a wait that ends at once must not nest."""
+        self.outcome = outcome
+        if not self.running:
+            self.run()
 
 
-def sync_await(task: Lazy[T], executor: Executor | None = None) -> T:
+def sync_await(task: Lazy[T], executor: Here = HERE) -> T:
     """Run a task to its end from code that is no task. Returns its value, or raises its exception.
 
     Raises RuntimeError where the task waits and nobody is left to resume it, and inside a task of the same executor.
     """
     outcomes: list[Try[T]] = []
     task.start(outcomes.append, Context(executor))
-    driver = task.executor or executor
-    if driver is not None and not outcomes:
-        driver.run(lambda: bool(outcomes))
+    (task.executor or executor).run(lambda: bool(outcomes))
     if not outcomes:
         raise RuntimeError("the task waits, and nothing is left that could resume it: this would never end")
     return outcomes[0].get()

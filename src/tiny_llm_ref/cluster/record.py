@@ -22,7 +22,9 @@ class Record:
     after the first token. done: its end left the front end.
     spans: when its tokens left it, in pieces: requests of one batch share them.
     hit_tokens: of its prompt, found in a cache. blocks, hit_blocks: the same in
-    blocks. finish_reason: as of an `Output`; "rejected" for one never let in.
+    blocks. prefill_worker, decode_worker: names of those who served it last.
+    migrations: how often it went on elsewhere. finish_reason: as of an
+    `Output`; "rejected" for one never let in.
     """
 
     uid: int
@@ -38,6 +40,9 @@ class Record:
     hit_tokens: int = 0
     blocks: int = 0
     hit_blocks: int = 0
+    prefill_worker: str | None = None
+    decode_worker: str | None = None
+    migrations: int = 0
     finish_reason: str | None = None
 
     # ANCHOR_END: record

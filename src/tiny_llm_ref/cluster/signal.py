@@ -8,23 +8,20 @@ class Signal:
 
     def __init__(self) -> None:
         self.cancelled = False
-        self.handlers: dict[object, Callable[[], object]] = {}
+        self.handlers: dict[Callable[[], object], None] = {}
 
-    def connect(self, handler: Callable[[], object]) -> object:
-        """Call `handler` when it is emitted, at once where it was. Returns a key for `disconnect`."""
-        key = object()
-        if self.cancelled:
-            handler()
-        else:
-            self.handlers[key] = handler
-        return key
+    def connect(self, handler: Callable[[], object]) -> None:
+        """Call `handler` when it is emitted."""
+        self.handlers[handler] = None
 
-    def disconnect(self, key: object) -> None:
+    def disconnect(self, handler: Callable[[], object]) -> None:
         """Forget a handler. Idempotent."""
-        self.handlers.pop(key, None)
+        self.handlers.pop(handler, None)
 
     def emit(self) -> None:
         """Call the handlers, the oldest first, each once."""
         self.cancelled = True
         while self.handlers:
-            self.handlers.pop(next(iter(self.handlers)))()
+            handler = next(iter(self.handlers))
+            self.disconnect(handler)
+            handler()

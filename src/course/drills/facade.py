@@ -7,11 +7,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+# ANCHOR: call
 def call(loop: asyncio.AbstractEventLoop, work: Coroutine[object, object, T], timeout: float | None = None) -> T:
-    """Run `work` on a loop that runs in another thread, and wait for its result, at most `timeout` seconds.
+    """Run `work` on a loop of another thread, and wait at most `timeout` seconds.
 
-    Raises what it raises, and TimeoutError, after which it is cancelled. Raises RuntimeError on a thread that runs a
-    loop itself: on this loop's the wait would never end, on another's nothing else would run meanwhile.
+    Raises what it raises, and TimeoutError, after which it is cancelled. Raises
+    RuntimeError on a thread that runs a loop itself: on this loop's the wait
+    would never end, on another's nothing else would run meanwhile.
     """
     try:
         asyncio.get_running_loop()
@@ -26,3 +28,4 @@ def call(loop: asyncio.AbstractEventLoop, work: Coroutine[object, object, T], ti
     except TimeoutError:
         future.cancel()
         raise
+        # ANCHOR_END: call

@@ -1,21 +1,30 @@
-"""Recorded workloads: Mooncake's JSONL and Azure's CSV. A broken line is an error that names the file and the line."""
+"""Recorded workloads: Mooncake's JSONL and Azure's CSV. A broken line is an error that names the file and the line.
+
+Functions take the package's module "workload", whose `Arrival` they make.
+"""
 
 import csv
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import chain, pairwise
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
-from .workload import BLOCK_TOKENS, Arrival, blocks
+from course.errors import CourseError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tiny_llm_ref.cluster.workload import Arrival
 
 MS = 1_000_000
 _AZURE = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"]
 
 
-class TraceError(ValueError):
+class TraceError(CourseError):
     """A line of a trace that cannot be meant: file, line, what is wrong, what was expected."""
 
 
@@ -28,14 +37,24 @@ class _MooncakeLine(msgspec.Struct):
     hash_ids: list[int]
 
 
+def read_trace(workload: ModuleType, path: Path, jitter: "np.random.Generator | None" = None) -> list["Arrival"]:
+    """A trace in the format that its first line shows. Raises TraceError, and OSError for a file that is not there.
+
+    jitter: spread the requests of a tick, in a Mooncake trace.
+    """
+    first = next((line for _, line in _lines(path)), "")
+    return read_mooncake(workload, path, jitter) if first.startswith("{") else read_azure(workload, path)
+
+
 def read_mooncake(
-    path: Path, jitter: np.random.Generator | None = None, block_tokens: int = BLOCK_TOKENS
-) -> list[Arrival]:
+    workload: ModuleType, path: Path, jitter: "np.random.Generator | None" = None, block_tokens: int | None = None
+) -> list["Arrival"]:
     """A trace as Mooncake publishes it (FAST'25), in the order of its times.
 
     Its times are rounded down to ticks of about 3 s; with `jitter` the requests of a tick are spread evenly over the
     time to the next tick. Raises TraceError for a line that is not such a record, or whose ids do not fit its length.
     """
+    size = block_tokens or workload.BLOCK_TOKENS
     decoder = msgspec.json.Decoder(_MooncakeLine)
     arrivals = []
     for number, line in _lines(path):
@@ -44,20 +63,19 @@ def read_mooncake(
         except msgspec.DecodeError as error:  # msgspec.ValidationError is one of these
             wanted = ", ".join(_MooncakeLine.__struct_fields__)
             raise TraceError(f"{path}:{number}: {error}: expected {wanted}") from None
-        expected = blocks(row.input_length, block_tokens)
+        expected = workload.blocks(row.input_length, size)
         if len(row.hash_ids) != expected:
             raise TraceError(
                 f"{path}:{number}: {len(row.hash_ids)} hash_ids for {row.input_length} tokens: expected {expected}, "
-                f"one for each {block_tokens} tokens"
+                f"one for each {size} tokens"
             )
-        arrivals.append(
-            _arrival(path, number, round(row.timestamp * MS), row.input_length, row.output_length, tuple(row.hash_ids))
-        )
+        _check(path, number, time := round(row.timestamp * MS), row.input_length, row.output_length)
+        arrivals.append(workload.Arrival(time, row.input_length, row.output_length, tuple(row.hash_ids)))
     arrivals.sort(key=lambda arrival: arrival.time_ns)
     return arrivals if jitter is None else spread_ticks(arrivals, jitter)
 
 
-def spread_ticks(arrivals: Sequence[Arrival], rng: np.random.Generator) -> list[Arrival]:
+def spread_ticks(arrivals: Sequence["Arrival"], rng: "np.random.Generator") -> list["Arrival"]:
     """Arrivals in order of their times, each moved evenly into the time between its tick and the next one.
 
     The last tick is taken to be as long as the one before it.
@@ -73,7 +91,7 @@ def spread_ticks(arrivals: Sequence[Arrival], rng: np.random.Generator) -> list[
     return sorted(moved, key=lambda arrival: arrival.time_ns)
 
 
-def read_azure(path: Path) -> list[Arrival]:
+def read_azure(workload: ModuleType, path: Path) -> list["Arrival"]:
     """A trace as Azure publishes it (TIMESTAMP,ContextTokens,GeneratedTokens), the first request at 0.
 
     It says nothing of shared prefixes: no hash ids. Requests without an answer are left out: nothing was generated.
@@ -93,7 +111,8 @@ def read_azure(path: Path) -> list[Arrival]:
                 f"{path}:{number}: {','.join(row)!r}: expected a time like 2023-11-16 18:15:46.6805900 and two counts"
             ) from None
         if lengths[1] != 0:
-            arrivals.append(_arrival(path, number, time, *lengths))
+            _check(path, number, time, *lengths)
+            arrivals.append(workload.Arrival(time, *lengths))
     start = min((arrival.time_ns for arrival in arrivals), default=0)
     return sorted((arrival._replace(time_ns=arrival.time_ns - start) for arrival in arrivals), key=lambda a: a.time_ns)
 
@@ -116,11 +135,10 @@ def _time(stamp: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
 
 
-def _arrival(path: Path, number: int, time: int, length: int, answer: int, ids: tuple[int, ...] = ()) -> Arrival:
-    """The request of a line. Raises TraceError for a time before 0, an empty prompt or an empty answer."""
+def _check(path: Path, number: int, time: int, length: int, answer: int) -> None:
+    """Raise TraceError for a time before 0, an empty prompt or an empty answer."""
     if time < 0 or length < 1 or answer < 1:
         raise TraceError(
             f"{path}:{number}: time {time} ns, {length} tokens in, {answer} out: "
             "expected a time from 0 on, and at least one token each"
         )
-    return Arrival(time, length, answer, ids)
