@@ -19,6 +19,7 @@ from .router import Decision, Router
 from .router_queue import OverloadedError
 from .routing import RouteRequest
 from .run import Choice, Run
+from .tally import Tally
 from .trace_request import TraceRequest
 from .worker import Worker
 from .workload import Arrival, Workload
@@ -40,7 +41,7 @@ class Job:
 
 
 class FrontEnd:
-    """All front ends of a deployment. jobs: by uid."""
+    """All front ends of a deployment. jobs: by uid. tally: counts since somebody last replaced it."""
 
     def __init__(self, simulation: Simulation, deployment: Deployment, run: Run, workload: Workload):
         self.simulation, self.deployment, self.run, self.workload = simulation, deployment, run, workload
@@ -54,6 +55,7 @@ class FrontEnd:
         """The true length of each answer that has not ended: only `left` reads it."""
         self.done = self.rejected = 0
         self.coming = False
+        self.tally = Tally()
         self._coming: Iterator[Arrival] = workload.initial()
 
     @property
@@ -76,6 +78,7 @@ class FrontEnd:
         """A request comes."""
         uid = len(self.recorder.records)
         record = self.recorder.arrived(uid, arrival.input_length, self.simulation.now)
+        self.tally.arrive(arrival.input_length)
         request = TraceRequest(uid, arrival.input_length, self.deployment.pool.max_len, arrival.hash_ids)
         self.outputs[uid] = max(arrival.output_length, 1)
         job = self.jobs[uid] = Job(arrival, record, self.routers[uid % len(self.routers)], request)
@@ -127,6 +130,8 @@ class FrontEnd:
     def first_token(self, worker: Worker, request: Request) -> None:
         """The prompt of a request was computed."""
         if (job := self.jobs.get(request.uid)) and job.worker is worker:
+            if not job.moves:
+                self.tally.start(job.record)
             self.send(job.router.prefill_done(request.uid, self.simulation.now))
 
     def ended(self, worker: Worker, request: Request) -> None:
@@ -167,6 +172,8 @@ class FrontEnd:
         if job.request.hit_tokens:  # a request that was sent again has a longer prompt
             job.request.hit_tokens = min(job.request.hit_tokens, job.arrival.input_length)
         self.recorder.ended(job.request, now)
+        if job.record.complete:
+            self.tally.end(job.record)
         del self.jobs[uid], self.outputs[uid]
         if (following := self.workload.after(job.arrival, now)) is not None:
             self.simulation.at(int(following.time_ns), Phase.ADMISSION, self.arrive, following)
@@ -192,6 +199,4 @@ class FrontEnd:
     def check(self) -> None:
         """Raise InvariantError unless each request that came is somewhere."""
         queued = sum(len(router.queue) for router in self.routers)
-        check_conserved(
-            len(self.recorder.records), self.done, queued, len(self.jobs) - queued, self.rejected
-        )
+        check_conserved(len(self.recorder.records), self.done, queued, len(self.jobs) - queued, self.rejected)

@@ -13,12 +13,15 @@ from .front_end import FrontEnd
 from .hashing import traced_hashes
 from .indexer import PrefixIndex
 from .kernel import Phase, Simulation
+from .observer import Observer
+from .planner_loop import PlannerLoop
 from .policies import Balanced, KvAware, Policy
 from .query import Index
 from .recent_index import RecentIndex
 from .router import RouterConfig
-from .run import Run
+from .run import Note, Run
 from .synced_router import SyncedRouter
+from .tally import Tally
 from .workload import Workload
 
 Progress = Callable[[int, int, int], object]
@@ -39,10 +42,10 @@ def make_policy(name: PolicyName, routing: Routing, rng: Random) -> Policy:
 
 
 class Simulator:
-    """One run of a deployment. seed: repeats every chance of it."""
+    """One run of a deployment. seed: repeats every chance of it. planner: scales it, None for nobody."""
 
-    def __init__(self, deployment: Deployment, workload: Workload, seed: int = 0):
-        self.deployment, self.seed = deployment, seed
+    def __init__(self, deployment: Deployment, workload: Workload, seed: int = 0, planner: PlannerLoop | None = None):
+        self.deployment, self.seed, self.planner = deployment, seed, planner
         self.simulation, self.run = Simulation(), Run(seed)
         self.front = FrontEnd(self.simulation, deployment, self.run, workload)
         routing = deployment.routing
@@ -50,6 +53,7 @@ class Simulator:
         pools = {"worker": deployment.pool}
         lease = deployment.control.lease
         self.fleet = Fleet(self.simulation, self.front, self.run, pools, lease, self.exact)
+        self.observer = Observer(self.fleet)
         self.faults = FaultSchedule(self.simulation, self.fleet, Random(f"{seed} faults"))
         for number in range(routing.routers):
             self.add_router(number)
@@ -86,8 +90,20 @@ class Simulator:
             self.fleet.each(channel.hear)
         if progress:
             progress(self.simulation.now, self.front.done + self.front.rejected, len(self.run.records))
+        if self.planner:
+            self.simulation.at(self.simulation.now, Phase.SCALING, self.plan, self.planner)
         if self.front.busy:
             self.simulation.after(self.deployment.control.telemetry, Phase.TELEMETRY, self.look, progress)
+
+    def plan(self, planner: PlannerLoop) -> None:
+        """Show the planner how things stand, and do what it decides."""
+        tally, self.front.tally = self.front.tally, Tally()
+        now = self.simulation.now
+        decision = planner.tick(self.observer.look(tally, now), now)
+        for pool, target in decision.targets.items() if decision else ():
+            self.observer.wanted[pool] = target
+            self.run.notes.append(Note(now, "scale", pool, f"{target} workers, decision {decision.number}"))
+            self.fleet.scale(pool, target)
 
     def simulate(self, progress: Progress | None = None) -> Run:
         """Run until every request has ended."""
@@ -100,6 +116,12 @@ class Simulator:
         return self.run
 
 
-def simulate(deployment: Deployment, workload: Workload, seed: int = 0, progress: Progress | None = None) -> Run:
+def simulate(
+    deployment: Deployment,
+    workload: Workload,
+    seed: int = 0,
+    planner: PlannerLoop | None = None,
+    progress: Progress | None = None,
+) -> Run:
     """Run a workload on a deployment, until every request has ended."""
-    return Simulator(deployment, workload, seed).simulate(progress)
+    return Simulator(deployment, workload, seed, planner).simulate(progress)
