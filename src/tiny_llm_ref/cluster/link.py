@@ -6,8 +6,10 @@ floats would not be exact, and fractions grow with each change of shares, until 
 """
 
 import heapq
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from itertools import takewhile
+
+import numpy as np
 
 SECOND = 10**9
 FINE = 1 << 80
@@ -18,16 +20,34 @@ Flow = Hashable
 
 
 def transfer_ns(size: int, latency: int, bytes_per_s: int) -> int:
-    """alpha + n / beta: how long `size` bytes take alone, in ns. latency: ns."""
+    """alpha + n / beta: how long `size` bytes take alone, in ns, rounded up. latency: ns."""
     return latency + -(-size * SECOND // bytes_per_s)
 
 
 def ring_all_reduce_ns(size: int, ranks: int, latency: int, bytes_per_s: int) -> int:
-    """2 (p - 1) alpha + 2 (p - 1) / p * n / beta: each of p ranks sends 1 / p of the bytes 2 (p - 1) times, in ns."""
+    """How long a sum of `size` bytes over `ranks` takes on a ring, in ns, rounded up. latency: of one step, in ns.
+
+    2 (p - 1) alpha + 2 (p - 1) / p * n / beta: each of p ranks sends 1 / p of the bytes 2 (p - 1) times.
+    """
     steps = 2 * (ranks - 1)
     return steps * latency + -(-steps * size * SECOND // (ranks * bytes_per_s))
 
 
+def fit_link(samples: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """(latency in ns, bytes_per_s), rounded, of the line through (size in bytes, time in ns) that is nearest to them.
+
+    Nearest: the sum of squared errors, each as a share of its time, is least. So short transfers count like long ones.
+    Raises ValueError where all sizes are equal: nothing tells latency from rate then.
+    """
+    if len({size for size, _ in samples}) < 2:
+        raise ValueError(f"{len(samples)} samples have one size: a line needs two")
+    sizes, times = np.array(samples, dtype=np.float64).T
+    rows = np.stack([1 / times, sizes / times], axis=1)
+    latency, per_byte = np.linalg.lstsq(rows, np.ones(len(samples)), rcond=None)[0]
+    return round(latency), round(SECOND / per_byte)
+
+
+# ANCHOR: link
 class Link:
     """`bytes_per_s` for all flows together, in equal parts; each byte arrives `latency` ns after it left.
 
@@ -39,11 +59,13 @@ class Link:
     def __init__(self, bytes_per_s: int, latency: int = 0):
         self.bytes_per_s = bytes_per_s
         self.latency = latency
-        self.served = self._time = 0
-        self._starts = 0
-        self._ends: dict[Flow, tuple[int, int]] = {}
-        self._heap: list[tuple[int, int, Flow]] = []
-        self._arrivals: dict[Flow, int] = {}
+        self.served = 0
+        self._time = 0  # FINE times the ns up to which all flows have been served
+        self._starts = 0  # flows so far: two that end together leave in the order of their starts
+        self._ends: dict[Flow, tuple[int, int]] = {}  # what `served` is when a flow ends, and the number of its start
+        self._heap: list[tuple[int, int, Flow]] = []  # the same, the next end on top; also flows that are no more
+        self._arrivals: dict[Flow, int] = {}  # flows that have left, and at what ns each arrives
+        # ANCHOR_END: link
 
     @property
     def flows(self) -> int:
@@ -52,17 +74,17 @@ class Link:
 
     def start(self, flow: Flow, size: int, now: int) -> None:
         """Send `size` bytes from `now` on. Raises ValueError for a flow that is on its way, or a time that is past."""
-        self._advance(now)
+        self.serve(now)
         if flow in self._ends or flow in self._arrivals:
             raise ValueError(f"flow {flow} is on its way already")
         self._starts += 1
         end = self._ends[flow] = self.served + size * FINE, self._starts
         heapq.heappush(self._heap, (*end, flow))
-        self._advance(now)
+        self.serve(now)
 
     def cancel(self, flow: Flow, now: int) -> bool:
         """Drop a flow, what has left included. Returns False where it is not on its way."""
-        self._advance(now)
+        self.serve(now)
         if self._ends.pop(flow, None) is not None:
             self._forget()
             return True
@@ -70,37 +92,37 @@ class Link:
 
     def set_rate(self, bytes_per_s: int, now: int) -> None:
         """Go on at another rate. `next_time` changes."""
-        self._advance(now)
+        self.serve(now)
         self.bytes_per_s = bytes_per_s
 
     def next_time(self) -> int | None:
         """When the next flow arrives, in ns; None where none will."""
         for time in self._arrivals.values():
             return time
-        end = self._next_end()
+        end = self.next_end()
         return None if end is None else whole(end) + self.latency
 
     def collect(self, now: int) -> list[Flow]:
         """The flows that arrived up to `now`, in the order of their arrival; each is told once."""
         if now * FINE > self._time:
-            self._advance(now)
+            self.serve(now)
         arrived = list(takewhile(lambda flow: self._arrivals[flow] <= now, self._arrivals))
         for flow in arrived:
             del self._arrivals[flow]
         return arrived
 
-    def _next_end(self) -> int | None:
+    def next_end(self) -> int | None:
         """FINE times the ns at which the next flow will have left, if no other comes."""
         if not self._heap or not self.bytes_per_s:
             return None
         return self._time + -(-(self._heap[0][0] - self.served) * len(self._ends) * SECOND // self.bytes_per_s)
 
-    def _advance(self, now: int) -> None:
+    def serve(self, now: int) -> None:
         """Serve all flows up to `now`; those that end on the way leave the others more."""
         until = now * FINE
         if until < self._time:
             raise ValueError(f"time {now} ns is past: the link is at {self._time // FINE} ns")
-        while (end := self._next_end()) is not None and end <= until + SLACK:
+        while (end := self.next_end()) is not None and end <= until + SLACK:
             self.served, _, flow = self._heap[0]
             self._time = min(end, until)
             del self._ends[flow]

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from .placement import Placement
 from .segment import Space
+
+SAMPLE = 6
+"""Segments that are compared for each object: nearly as even as to look at all."""
 
 
 class Replica(NamedTuple):
@@ -29,10 +31,10 @@ class Mounted:
 
 
 class SegmentPool:
-    """Mounted segments by name. placement: where pieces go. rng: its chance."""
+    """Mounted segments by name. rng: draws which of them are compared."""
 
-    def __init__(self, placement: Placement, rng: Random):
-        self.placement, self.rng = placement, rng
+    def __init__(self, rng: Random):
+        self.rng = rng
         self.segments: dict[str, Mounted] = {}
 
     @property
@@ -64,10 +66,15 @@ class SegmentPool:
         return sum(each.space.capacity >= size for each in self.segments.values()) >= replicas
 
     def allocate(self, size: int, replicas: int, near: str | None) -> tuple[Replica, ...] | None:
-        """That many pieces of `size` bytes, in different segments; None, and no piece, where they do not fit."""
+        """That many pieces of `size` bytes, in different segments; None, and no piece, where they do not fit.
+
+        The segment `near` is tried first, then those of a sample by their free share, then the others.
+        """
         spaces = {name: each.space for name, each in self.segments.items()}
+        names = self.rng.sample(list(spaces), len(spaces))
+        sample = sorted(names[:SAMPLE], key=lambda name: -spaces[name].free / spaces[name].capacity)
         pieces: list[Replica] = []
-        for name in self.placement.order(spaces, size, near, self.rng):
+        for name in sorted(sample + names[SAMPLE:], key=lambda name: name != near):
             if len(pieces) < replicas and (offset := spaces[name].allocate(size)) is not None:
                 pieces.append(Replica(name, offset, size))
         if len(pieces) == replicas:

@@ -16,26 +16,31 @@ class StoreError(RuntimeError):
     """A request that the store refuses: another state, no space, a lease."""
 
 
+class NoSpaceError(StoreError):
+    """There is no space now: the same request may go well later."""
+
+
+# ANCHOR: config
 @dataclass(frozen=True)
 class StoreConfig:
     """Times in ns; shares of the capacity.
 
-    lease: how long who asked for an object may read it. lease_on_exists: whether to ask for existence is enough: then
-    who polls keeps it for ever. soft_pin: from the last use. discard: age of a put that another may replace. release:
-    age at which its space is used again: until then its client may still write there. heartbeat: silence of a client
-    after which its segments are gone. high: share in use above which `share` is evicted.
+    lease: how long who asked for an object may read it. soft_pin: from the last use. discard: age of a put that another
+    may replace. release: age at which its space is used again: until then its client may still write there.
+    heartbeat: silence of a client after which its segments are gone. high: share in use above which `share` is evicted.
     """
 
     lease: int = 10 * SECOND
-    lease_on_exists: bool = False
     soft_pin: int = 1800 * SECOND
     discard: int = 30 * SECOND
     release: int = 600 * SECOND
     heartbeat: int = 10 * SECOND
     high: float = 0.9
     share: float = 0.05
+    # ANCHOR_END: config
 
 
+# ANCHOR: records
 class Put(NamedTuple):
     """A put under way: write `replicas`, then `put_end`. version: no two puts share one."""
 
@@ -68,3 +73,4 @@ class Entry:
     complete: bool = False
     leased: int = -1
     soft: int = -1
+    # ANCHOR_END: records

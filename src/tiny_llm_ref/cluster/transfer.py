@@ -43,20 +43,29 @@ class Slice(NamedTuple):
     length: int
 
 
+def slices_of(request: TransferRequest, size: int) -> list[Slice]:
+    """The request in slices of `size` bytes, the last one of what is left; none where it asks for no bytes."""
+    starts = range(0, request.length, size)
+    return [Slice(request, start, min(size, request.length - start)) for start in starts]
+
+
+# ANCHOR: transfer
 @dataclass(eq=False)
 class Transfer:
-    """A request on its way.
+    """A request of batch number `batch` on its way.
 
     location: of its local buffer. pending: slices that no NIC has. flying: those that one has, by their start, with its
     name. lost: how often each slice was lost with a NIC.
     """
 
     request: TransferRequest
+    batch: int
     location: str
     pending: deque[Slice]
     status: Status = Status.WAITING
     flying: dict[int, tuple[Slice, str]] = field(default_factory=dict)
     lost: dict[int, int] = field(default_factory=dict)
+    # ANCHOR_END: transfer
 
 
 @dataclass(frozen=True)

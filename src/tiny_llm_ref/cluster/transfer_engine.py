@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .link import Link
 from .segment import Buffer, Segment, covering
-from .transfer import Slice, Status, Topology, Transfer, TransferRequest
+from .transfer import Slice, Status, Topology, Transfer, TransferRequest, slices_of
 
 SLICE_BYTES = 64 * 1024
 
@@ -19,7 +19,8 @@ class TransferEngine:
 
     Each NIC carries up to `window` slices of each transfer, and takes the next one when one arrives: so a slow NIC
     carries less, and transfers share a NIC in equal parts. describe: asked once for each segment, then remembered.
-    deliver: gets each slice when it arrives, once. tries: a slice that NICs lose more often fails its transfer.
+    deliver: gets each slice when it arrives, once. ended: gets the batch of each transfer that is done or has failed.
+    tries: a slice that is lost with a NIC that often fails its transfer.
     """
 
     def __init__(
@@ -28,13 +29,14 @@ class TransferEngine:
         topology: Topology,
         describe: Callable[[str], Segment],
         deliver: Callable[[Slice], object] = lambda _: None,
+        ended: Callable[[int], object] = lambda _: None,
         slice_bytes: int = SLICE_BYTES,
         window: int = 4,
         tries: int = 8,
     ):
         self.nics = nics
         self.topology = topology
-        self.describe, self.deliver = describe, deliver
+        self.describe, self.deliver, self.ended = describe, deliver, ended
         self.slice_bytes, self.window, self.tries = slice_bytes, window, tries
         self.down: dict[str, None] = {}
         self.segments: dict[str, Segment] = {}
@@ -84,12 +86,10 @@ class TransferEngine:
             if local is None or remote is None:
                 side = f"local {request.address}" if local is None else f"{request.segment} {request.offset}"
                 raise ValueError(f"memory {side} + {request.length} is not in one registered buffer")
-            starts = range(0, request.length, self.slice_bytes)
-            slices = (Slice(request, at, min(self.slice_bytes, request.length - at)) for at in starts)
-            new.append(Transfer(request, local.location, deque(slices)))
+            new.append(Transfer(request, batch, local.location, deque(slices_of(request, self.slice_bytes))))
         transfers += new
         for transfer in new:
-            self._feed(transfer, now)
+            self.feed(transfer, now)
 
     def status(self, batch: int) -> list[Status]:
         """Of each request, in the order in which they were submitted."""
@@ -113,37 +113,38 @@ class TransferEngine:
                 piece, _ = transfer.flying.pop(start)
                 self.deliver(piece)
             for transfer in dict.fromkeys(transfer for transfer, _ in arrived):
-                self._feed(transfer, time)
+                self.feed(transfer, time)
 
     def fail_nic(self, name: str, now: int) -> None:
         """A NIC has failed: what it carried goes again, over another one."""
         self.advance(now)
         self.down[name] = None
-        for transfer in self._waiting():
+        for transfer in self.waiting():
             for start, (piece, nic) in list(transfer.flying.items()):
                 if nic == name:
                     self.nics[name].cancel((transfer, start), now)
                     del transfer.flying[start]
                     transfer.pending.appendleft(piece)
                     transfer.lost[start] = transfer.lost.get(start, 0) + 1
-            self._feed(transfer, now)
+            self.feed(transfer, now)
 
     def repair_nic(self, name: str, now: int) -> None:
         """A NIC works again, and takes its part."""
         self.advance(now)
         self.down.pop(name, None)
-        for transfer in self._waiting():
-            self._feed(transfer, now)
+        for transfer in self.waiting():
+            self.feed(transfer, now)
 
-    def _waiting(self) -> list[Transfer]:
+    def waiting(self) -> list[Transfer]:
+        """The transfers that are neither done nor failed."""
         every = [transfer for _, transfers in self._batches.values() for transfer in transfers]
         return [transfer for transfer in every if transfer.status is Status.WAITING]
 
-    def _feed(self, transfer: Transfer, now: int) -> None:
+    def feed(self, transfer: Transfer, now: int) -> None:
         """Give each NIC its next slices, or end the transfer."""
         path = self.topology.path(transfer.location, self.down)
         if transfer.pending and (not path or max(transfer.lost.values(), default=0) >= self.tries):
-            self._fail(transfer, now)
+            self.end(transfer, Status.FAILED, now)
             return
         carried = dict.fromkeys(path, 0)
         for _, nic in transfer.flying.values():
@@ -154,11 +155,13 @@ class TransferEngine:
             transfer.flying[piece.start] = piece, nic
             self.nics[nic].start((transfer, piece.start), piece.length, now)
         if not transfer.pending and not transfer.flying:
-            transfer.status = Status.DONE
+            self.end(transfer, Status.DONE, now)
 
-    def _fail(self, transfer: Transfer, now: int) -> None:
+    def end(self, transfer: Transfer, status: Status, now: int) -> None:
+        """A transfer is done or has failed: nothing of it is under way any more."""
         for start, (_, nic) in transfer.flying.items():
             self.nics[nic].cancel((transfer, start), now)
         transfer.flying.clear()
         transfer.pending.clear()
-        transfer.status = Status.FAILED
+        transfer.status = status
+        self.ended(transfer.batch)
