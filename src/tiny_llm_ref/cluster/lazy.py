@@ -16,10 +16,14 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
+# ANCHOR: lazy
 class Lazy(Generic[T]):
-    """A task that has not begun. It runs once: awaited, started with a callback, or driven by `sync_await`.
+    """A task that has not begun.
 
-    body: a function that makes the coroutine, or a generator that yields what it awaits.
+    It runs once: awaited, started with a callback, or driven by `sync_await`.
+
+    body: a function that makes the coroutine, or a generator that yields what
+    it awaits. executor: where it runs; None for where who awaits it runs.
     """
 
     def __init__(self, body: Callable[[], Coroutine[object, object, T]], executor: Here | None = None):
@@ -29,19 +33,22 @@ class Lazy(Generic[T]):
     def __await__(self) -> Generator[object, object, T]:
         return (yield self)
 
+    # ANCHOR_END: lazy
+
     def via(self, executor: Here) -> "Lazy[T]":
         """The same task, bound to an executor. What it awaits inherits that."""
         return Lazy(self.begin, executor)
 
-    async def _attempt(self) -> Try[T]:
-        try:
-            return Ok(await self)
-        except Exception as error:
-            return Err(error)
-
     def attempt(self) -> "Lazy[Try[T]]":
         """Its outcome, as a value or an exception: awaiting this does not raise (coAwaitTry)."""
-        return Lazy(self._attempt)
+
+        async def body() -> Try[T]:
+            try:
+                return Ok(await self)
+            except Exception as error:
+                return Err(error)
+
+        return Lazy(body)
 
     def begin(self) -> Coroutine[object, object, T]:
         """Its coroutine. Raises RuntimeError the second time."""
@@ -67,10 +74,13 @@ def lazy(function: Callable[P, Coroutine[object, object, T]]) -> Callable[P, Laz
     return create
 
 
+# ANCHOR: running
 class Running:
     """A task that has begun.
 
-    stack: its coroutines, the innermost last. outcome: what the innermost is to be sent, None while it waits.
+    stack: its coroutines, the innermost last. outcome: what the innermost is to
+    be sent, None while it waits. running: whether `run` is on Python's stack.
+    waiting: the wait that may resume it, as any object of its own.
     """
 
     def __init__(self, callback: Callable[[Try[object]], object], context: Context):
@@ -86,15 +96,41 @@ class Running:
         self.run()
 
     def push(self, task: Lazy[object]) -> None:
-        """Put the coroutine of a task on the stack, to be sent None; or note the exception that this raises."""
+        """Put the coroutine of a task on the stack, to be sent None.
+
+        Where that raises, the exception is sent to who awaited it.
+        """
         try:
             self.stack.append(task.begin())
             self.outcome = Ok(None)
         except Exception as error:
             self.outcome = Err(error)
 
+    def resume(self, outcome: Try[object]) -> None:
+        """Go on. A wait that ends at once must not nest: `run` sees to it."""
+        self.outcome = outcome
+        if not self.running:
+            self.run()
+
+    def meet(self, awaited: object) -> None:
+        """Begin what the innermost coroutine awaits."""
+        if isinstance(awaited, Suspend):
+            self.wait(awaited)
+        elif not isinstance(awaited, Lazy):
+            self.outcome = Err(TypeError(f"a lazy task awaits Lazy and Suspend, not {type(awaited).__name__}"))
+        elif awaited.executor in (None, self.context.executor):
+            self.push(awaited)
+        else:
+            self.wait(Suspend(awaited.start, shielded=True))
+
+    # ANCHOR_END: running
+
     def run(self) -> None:
-        """The trampoline: send outcomes to the innermost coroutine until it waits, or none is left."""
+        """The trampoline: send each outcome to the innermost coroutine, until it waits or none is left.
+
+        A coroutine that returns or raises leaves the stack, and what came of it is the outcome for the next one. The
+        outcome of the last one goes to the callback.
+        """
         self.running = True
         while self.stack and (outcome := self.outcome) is not None:
             self.outcome = None
@@ -113,19 +149,11 @@ class Running:
         if self.outcome is not None:
             self.callback(self.outcome)
 
-    def meet(self, awaited: object) -> None:
-        """Begin what the innermost coroutine awaits."""
-        if isinstance(awaited, Suspend):
-            self.wait(awaited)
-        elif not isinstance(awaited, Lazy):
-            self.outcome = Err(TypeError(f"a lazy task awaits Lazy and Suspend, not {type(awaited).__name__}"))
-        elif awaited.executor in (None, self.context.executor):
-            self.push(awaited)
-        else:
-            self.wait(Suspend(awaited.start, shielded=True))
-
     def wait(self, awaited: Suspend[object]) -> None:
-        """Wait until somebody resumes this task, or its signal ends the wait."""
+        """Start a wait, which ends when somebody resumes it, or the signal tells this task to stop: once.
+
+        The task goes on by `resume`, on its executor. An exception of `start` ends the wait too.
+        """
         signal = self.context.signal
         if signal.cancelled and not awaited.shielded:
             self.outcome = Err(CancelledError())
@@ -147,12 +175,6 @@ class Running:
             awaited.start(resume, self.context)
         except Exception as error:
             resume(Err(error))
-
-    def resume(self, outcome: Try[object]) -> None:
-        """Go on. Where `run` is still on the stack it does that: a wait that ends at once must not nest."""
-        self.outcome = outcome
-        if not self.running:
-            self.run()
 
 
 def sync_await(task: Lazy[T], executor: Here = HERE) -> T:
