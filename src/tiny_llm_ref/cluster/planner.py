@@ -1,12 +1,142 @@
-"""How many workers each pool should have."""
+"""How many workers each pool should have for the traffic of the next interval, by what their engines can do.
+
+Knows a profile and means of intervals; no clock, and not how workers are started.
+"""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .forecast import Holt
+from .goodput import Objective
+from .observation import Observation, Traffic
+from .profile import Profile
+from .window import SECOND
 
 
-def prefill_replicas(tokens: float, interval: float, correction: float, tokens_per_s: float) -> int:
-    """Prefill workers for the prompt tokens of an interval.
+def whole(amount: float) -> int:
+    """Workers for an amount: rounded up, but 4.0000000001 is 4 with a rounding error. At least 1."""
+    return max(1, math.ceil(round(amount, 9)))
 
-    tokens: expected. interval: seconds. correction: observed over profiled TTFT; above 1 it is queueing, which more
-    workers mend, and is not counted twice. tokens_per_s: of one worker.
+
+def prefill_replicas(
+    requests: float, input_length: float, seconds: float, correction: float, rate: float, gpus: int = 1
+) -> int:
+    """Prefill workers for `requests` prompts of `input_length` tokens in so many seconds.
+
+    correction: observed over profiled TTFT. Above 1 it is queueing, which more workers mend: it is not counted twice.
+    rate: prompt tokens per second and GPU. gpus: of a worker.
     """
-    return math.ceil(tokens / interval * min(1.0, correction) / tokens_per_s)
+    return whole(requests * input_length / seconds * min(1.0, correction) / rate / gpus)
+
+
+def decode_replicas(requests: float, output_length: float, seconds: float, rate: float, gpus: int = 1) -> int:
+    """Decode workers for `requests` answers of `output_length` tokens in so many seconds. rate: tokens per second and
+    GPU. gpus: of a worker."""
+    return whole(requests * output_length / seconds / rate / gpus)
+
+
+# ANCHOR: demand
+class Demand(NamedTuple):
+    """requests: per second. input_length, output_length: mean tokens. hit_rate: prompt tokens found in a cache."""
+
+    requests: float
+    input_length: float
+    output_length: float
+    hit_rate: float
+
+
+class DemandForecast:
+    """A forecast each for the rate, the lengths and the hit rate."""
+
+    def __init__(self, make: Callable[[], Holt]):
+        self.requests, self.input, self.output, self.hits = make(), make(), make(), make()
+
+    def add(self, traffic: Traffic) -> None:
+        """An interval. One without requests says nothing about lengths."""
+        self.requests.add(traffic.requests * SECOND / traffic.duration)
+        means = (self.input, traffic.input_length), (self.output, traffic.output_length), (self.hits, traffic.hit_rate)
+        for forecast, value in means:
+            if value is not None:
+                forecast.add(value)
+
+    def next(self) -> Demand:
+        """The next interval."""
+        return Demand(self.requests.next(), self.input.next(), self.output.next(), min(1.0, self.hits.next()))
+        # ANCHOR_END: demand
+
+
+# ANCHOR: classic
+class ClassicPlanner:
+    """Dynamo's first throughput planner: a profile, corrected by what the last interval was like.
+
+    objective: its tpot is the target of the ITL. make: a new forecast. Pools "prefill" and "decode".
+    """
+
+    def __init__(self, profile: Profile, objective: Objective, make: Callable[[], Holt] = Holt):
+        if objective.ttft is None or objective.tpot is None:
+            raise ValueError("a planner needs targets for the time to first token (ttft) and per output token (tpot)")
+        self.profile, self.ttft, self.itl = profile, objective.ttft, objective.tpot
+        self.demand = DemandForecast(make)
+        self.prefill_correction = self.decode_correction = 1.0
+        # ANCHOR_END: classic
+
+    def learn(self, seen: Observation) -> None:
+        """Take an interval in: its demand, and observed over profiled TTFT and ITL where both can be had.
+
+        The batch that the profile is asked for is what Little's law says: answers per second, times how long one
+        decodes, shared by the decode engines. The context is that of a request in the middle of its answer.
+        """
+        traffic, engines = seen.traffic, len(seen.pools["decode"].engines)
+        self.demand.add(traffic)
+        if traffic.input_length is None:
+            return
+        if traffic.ttft is not None:
+            self.prefill_correction = traffic.ttft / self.profile.ttft_at(traffic.input_length)
+        if traffic.itl is not None and traffic.output_length is not None and engines:
+            batch = traffic.requests / traffic.duration * traffic.output_length * traffic.itl / engines
+            context = traffic.input_length + traffic.output_length / 2
+            self.decode_correction = traffic.itl / self.profile.itl_at(context, batch)
+
+    def targets(self) -> dict[str, int]:
+        """Workers of both pools for the next interval; none before a prompt and an answer were seen."""
+        demand = self.demand.next()
+        if not demand.input_length or not demand.output_length:
+            return {}
+        return self.replicas(demand, demand.input_length)
+
+    def replicas(self, demand: Demand, new: float) -> dict[str, int]:
+        """Workers of both pools for a demand of which `new` tokens of each prompt have to be computed."""
+        profile = self.profile
+        prefill_rate = profile.prefill_rate(new)
+        context = demand.input_length + demand.output_length / 2
+        decode_rate = profile.decode_rate(context, self.itl / self.decode_correction)
+        prefill = prefill_replicas(
+            demand.requests, new, 1.0, self.prefill_correction, prefill_rate, profile.prefill_gpus
+        )
+        decode = decode_replicas(demand.requests, demand.output_length, 1.0, decode_rate, profile.decode_gpus)
+        return {"prefill": prefill, "decode": decode}
+
+
+class ThroughputPlanner(ClassicPlanner):
+    """Dynamo's later one: without corrections, but cached tokens are not counted, and a missed TTFT asks for more."""
+
+    missed = 0.0
+
+    def learn(self, seen: Observation) -> None:
+        """Take an interval in: its demand, and how many times the target its TTFT was."""
+        self.demand.add(seen.traffic)
+        self.missed = (seen.traffic.ttft or 0.0) / self.ttft
+
+    def targets(self) -> dict[str, int]:
+        """As above, where of a prompt only what is not cached is computed, at least one token.
+
+        If the mean TTFT of the interval missed its target, at least as many prefill workers as it is times the target.
+        """
+        demand = self.demand.next()
+        if not demand.input_length or not demand.output_length:
+            return {}
+        counts = self.replicas(demand, max(1.0, demand.input_length * (1 - demand.hit_rate)))
+        if self.missed > 1:
+            counts["prefill"] = max(counts["prefill"], whole(self.missed))
+        return counts

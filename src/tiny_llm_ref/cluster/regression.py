@@ -1,0 +1,56 @@
+"""A straight line through samples of which some are wrong."""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import combinations
+from statistics import median
+from typing import NamedTuple
+
+from .window import SECOND
+
+
+# ANCHOR: line
+class Line(NamedTuple):
+    """base + slope * load, in ns."""
+
+    base: float
+    slope: float
+
+    def at(self, load: float) -> float:
+        """Ns at this load."""
+        return self.base + self.slope * load
+        # ANCHOR_END: line
+
+
+def fit(points: Sequence[tuple[float, float]]) -> Line | None:
+    """The line of (load, ns) whose slope is the median of the slopes of all pairs (Theil, 1950; Sen, 1968).
+
+    Its base is the median of what the slope leaves over. More load never takes less time: a slope below 0 counts as 0.
+    Up to 29 % of the points may be anywhere. None without two different loads.
+    """
+    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2]
+    if not slopes:
+        return None
+    slope = max(0.0, median(slopes))
+    return Line(median(y - slope * x for x, y in points), slope)
+
+
+class Regression:
+    """The line through the newest samples of a pool.
+
+    warm_up: ns in which a new engine is slower than it will be (it loads, compiles, captures, finds no prefix cached):
+    its samples are not taken. window: samples kept. least: with fewer there is no line.
+    """
+
+    def __init__(self, warm_up: int = 30 * SECOND, window: int = 64, least: int = 8):
+        self.warm_up, self.least = warm_up, least
+        self.points: deque[tuple[float, float]] = deque(maxlen=window)
+
+    def add(self, age: int, load: float, duration: float) -> None:
+        """A step of an engine that has served for `age` ns."""
+        if age >= self.warm_up:
+            self.points.append((load, duration))
+
+    def line(self) -> Line | None:
+        """Through the newest samples; None while there are too few."""
+        return fit(list(self.points)) if len(self.points) >= self.least else None
