@@ -14,16 +14,14 @@ from .worker import Worker
 
 
 class Fleet:
-    """Pools by name. workers: those that serve or drain, by name. starting: by pool, how many are on their way.
+    """Pools by name. workers: those that serve, by name; draining: those that only end what they have.
 
-    lease: ns that a worker lives after its last renewal. tells: whether routers hear of caches.
+    starting: how many are on their way, by pool. lease: ns that a worker lives after its last renewal.
     """
 
-    def __init__(
-        self, simulation: Simulation, front: FrontEnd, run: Run, pools: dict[str, Pool], lease: int, tells: bool
-    ):
+    def __init__(self, simulation: Simulation, front: FrontEnd, run: Run, pools: dict[str, Pool], lease: int):
         self.simulation, self.front, self.run, self.pools = simulation, front, run, pools
-        self.lease, self.tells = lease, tells
+        self.lease = lease
         self.workers: dict[str, Worker] = {}
         self.draining: dict[str, Worker] = {}
         self.starting = dict.fromkeys(pools, 0)
@@ -45,7 +43,7 @@ class Fleet:
             return
         self.starting[pool] -= 1
         name = f"{pool}-{self._names[pool]}"
-        worker = Worker(self.simulation, self._numbers, name, pool, self.pools[pool], self.front, self.tells)
+        worker = self.front.worker(self._numbers, name, pool, self.pools[pool])
         self._names[pool] += 1
         self._numbers += 1
         self.workers[name] = worker

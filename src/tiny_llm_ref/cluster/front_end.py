@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..serving.request import Request
-from .deployment import Deployment
+from .deployment import Deployment, Pool
 from .event_channel import EventChannel
 from .events import Event
 from .hashing import key_hashes
@@ -22,7 +22,7 @@ from .run import Choice, Run
 from .tally import Tally
 from .trace_request import TraceRequest
 from .worker import Worker
-from .workload import Arrival, Workload
+from .workload import BLOCK_TOKENS, Arrival, Workload
 
 
 @dataclass(slots=True)
@@ -32,16 +32,19 @@ class Job:
     moves: how often it was sent again.
     """
 
+    uid: int
     arrival: Arrival
     record: Record
-    router: Router
     request: TraceRequest
     worker: Worker | None = None
     moves: int = 0
 
 
 class FrontEnd:
-    """All front ends of a deployment. jobs: by uid. tally: counts since somebody last replaced it."""
+    """All front ends of a deployment. jobs: by uid. tally: counts since somebody last replaced it.
+
+    names: whether routers ask which blocks a prompt has.
+    """
 
     def __init__(self, simulation: Simulation, deployment: Deployment, run: Run, workload: Workload):
         self.simulation, self.deployment, self.run, self.workload = simulation, deployment, run, workload
@@ -54,7 +57,7 @@ class FrontEnd:
         self.outputs: dict[int, int] = {}
         """The true length of each answer that has not ended: only `left` reads it."""
         self.done = self.rejected = 0
-        self.coming = False
+        self.coming = self.names = False
         self.tally = Tally()
         self._coming: Iterator[Arrival] = workload.initial()
 
@@ -79,22 +82,33 @@ class FrontEnd:
         uid = len(self.recorder.records)
         record = self.recorder.arrived(uid, arrival.input_length, self.simulation.now)
         self.tally.arrive(arrival.input_length)
-        request = TraceRequest(uid, arrival.input_length, self.deployment.pool.max_len, arrival.hash_ids)
         self.outputs[uid] = max(arrival.output_length, 1)
-        job = self.jobs[uid] = Job(arrival, record, self.routers[uid % len(self.routers)], request)
+        job = self.jobs[uid] = Job(uid, arrival, record, self.request(uid, arrival, 0))
         self.route(job)
 
+    def request(self, uid: int, arrival: Arrival, told: int) -> TraceRequest:
+        """A request as an engine sees it, after `told` tokens of its answer: those are part of its prompt then."""
+        hashes = arrival.hash_ids[: arrival.input_length // BLOCK_TOKENS] if told else arrival.hash_ids
+        return TraceRequest(uid, arrival.input_length + told, self.deployment.pool.max_len, hashes)
+
     def left(self, request: Request) -> int:
-        """Tokens that a request will still have."""
-        return self.outputs[request.uid] - self.recorder.records[request.uid].output_length
+        """Tokens that a request will still have, after its prompt."""
+        return self.outputs[request.uid] - (request.prompt_len - self.recorder.records[request.uid].input_length)
+
+    def router(self, job: Job) -> Router:
+        """The router of a request's front end."""
+        return self.routers[job.uid % len(self.routers)]
+
+    def question(self, job: Job) -> RouteRequest:
+        """A request as routers see it."""
+        request = job.request
+        blocks = request.page_keys(self.deployment.pool.block_size, request.prompt_len) if self.names else ()
+        return RouteRequest(job.uid, request.prompt_len, key_hashes(blocks), self.simulation.now)
 
     def route(self, job: Job) -> None:
         """Ask the router where to send a request."""
-        request, pool = job.request, self.deployment.pool
-        blocks = key_hashes(request.page_keys(pool.block_size, request.prompt_len)) if job.router.index else ()
-        now = self.simulation.now
         try:
-            decision = job.router.submit(RouteRequest(request.uid, request.prompt_len, blocks, now), now)
+            decision = self.router(job).submit(self.question(job), self.simulation.now)
         except OverloadedError:
             self.reject(job)
         else:
@@ -124,59 +138,62 @@ class FrontEnd:
     def reject(self, job: Job) -> None:
         """Refuse a request."""
         self.rejected += 1
-        job.request.finish_reason = "rejected"
-        self.close(job)
+        self.end(job, "rejected")
 
     def first_token(self, worker: Worker, request: Request) -> None:
         """The prompt of a request was computed."""
         if (job := self.jobs.get(request.uid)) and job.worker is worker:
             if not job.moves:
                 self.tally.start(job.record)
-            self.send(job.router.prefill_done(request.uid, self.simulation.now))
+            self.send(self.router(job).prefill_done(job.uid, self.simulation.now))
 
     def ended(self, worker: Worker, request: Request) -> None:
         """A worker is done with a request."""
         if (job := self.jobs.get(request.uid)) and job.worker is worker:
             self.release(job)
-            self.done += 1
-            self.close(job)
+            self.finish(job)
 
     def lose(self, worker: Worker) -> None:
-        """A worker is gone: what it had goes on elsewhere, unless it was moved too often before."""
+        """A worker is gone: what it had goes on elsewhere."""
         self.leave(worker)
         for job in [job for job in self.jobs.values() if job.worker is worker]:
-            if job.moves < self.deployment.control.migrations:
-                self.again(job)
-            else:
-                job.request.finish_reason = "error"
-                self.done += 1
-                self.close(job)
+            self.again(job)
 
     def again(self, job: Job) -> None:
-        """Send the rest of a request to another worker: its answer so far becomes part of the prompt."""
+        """Send the rest of a request to another worker, unless that was done too often: then it has failed."""
+        if job.moves == self.deployment.control.migrations:
+            self.done += 1
+            self.end(job, "error")
+            return
         job.moves += 1
         job.record.migrations += 1
-        arrival, told = job.arrival, job.record.output_length
-        hashes = arrival.hash_ids[: arrival.input_length // job.request.block] if told else arrival.hash_ids
-        job.request = TraceRequest(job.request.uid, arrival.input_length + told, job.request.max_tokens, hashes)
+        job.request = self.request(job.uid, job.arrival, job.record.output_length)
         job.worker = None
         self.route(job)
 
     def release(self, job: Job) -> None:
         """A router need not count a request any more."""
-        self.send(job.router.free(job.request.uid, self.simulation.now))
+        self.send(self.router(job).free(job.uid, self.simulation.now))
 
-    def close(self, job: Job) -> None:
+    def finish(self, job: Job) -> None:
+        """A request has its whole answer."""
+        self.done += 1
+        self.end(job, job.request.finish_reason)
+        self.tally.end(job.record)
+
+    def end(self, job: Job, reason: str) -> None:
         """A request leaves, with its whole answer or without."""
-        now, uid = self.simulation.now, job.request.uid
-        if job.request.hit_tokens:  # a request that was sent again has a longer prompt
-            job.request.hit_tokens = min(job.request.hit_tokens, job.arrival.input_length)
-        self.recorder.ended(job.request, now)
-        if job.record.complete:
-            self.tally.end(job.record)
-        del self.jobs[uid], self.outputs[uid]
+        now, request = self.simulation.now, job.request
+        request.finish_reason = reason
+        request.hit_tokens = min(request.hit_tokens or 0, job.arrival.input_length)  # an answer so far is no prompt
+        self.recorder.ended(request, now)
+        del self.jobs[job.uid], self.outputs[job.uid]
         if (following := self.workload.after(job.arrival, now)) is not None:
             self.simulation.at(int(following.time_ns), Phase.ADMISSION, self.arrive, following)
+
+    def worker(self, number: int, name: str, kind: str, pool: Pool) -> Worker:
+        """A new worker, which nobody knows yet."""
+        return Worker(self.simulation, number, name, kind, pool, self, tells=bool(self.channels))
 
     def event(self, worker: Worker, event: Event) -> None:
         """A worker's cache has changed: all routers hear of it."""

@@ -52,7 +52,7 @@ class Simulator:
         self.exact = routing.policy == "kv-aware" and not routing.approximate
         pools = {"worker": deployment.pool}
         lease = deployment.control.lease
-        self.fleet = Fleet(self.simulation, self.front, self.run, pools, lease, self.exact)
+        self.fleet = Fleet(self.simulation, self.front, self.run, pools, lease)
         self.observer = Observer(self.fleet)
         self.faults = FaultSchedule(self.simulation, self.fleet, Random(f"{seed} faults"))
         for number in range(routing.routers):
@@ -75,6 +75,7 @@ class Simulator:
             )
         elif routing.policy == "kv-aware":
             index = RecentIndex()
+        self.front.names = index is not None
         config = RouterConfig(pool.block_size, routing.cost, routing.busy_prefill_tokens, routing.overload_blocks)
         router = SyncedRouter(make_policy(routing.policy, routing, rng), config, index, name=f"router-{number}")
         if routing.sync is not None:

@@ -88,12 +88,14 @@ class Worker:
     silent_until: ns until which nothing reaches or leaves it. lost: it will be dead before. alive: whether it serves.
     """
 
+    Memory = TraceMemory
+
     def __init__(
         self, simulation: Simulation, number: int, name: str, kind: str, pool: Pool, front: Front, tells: bool
     ):
         self.simulation, self.number, self.kind, self.pool, self.front = simulation, number, kind, pool, front
         self.run = WorkerRun(name, kind, pool.gpus, pool.kv_blocks, simulation.now)
-        self.memory = TraceMemory(pool.max_num_seqs, pool.max_len, pool.block_size, pool.kv_blocks)
+        self.memory = self.Memory(pool.max_num_seqs, pool.max_len, pool.block_size, pool.kv_blocks)
         self.log: EventLog | None = None
         if tells:
             self.log = tell(self.memory, KEPT_EVENTS, lambda event: front.event(self, event), naming=traced_hashes)
