@@ -48,7 +48,7 @@ class Discovery:
         """
         due = self.deadline - self.ttl + self.ttl // 2
         while True:
-            await self.clock.sleep_until(due)
+            await self.clock.sleep_until(min(due, self.deadline))
             if not self.alive:
                 return
             sent = self.clock.now
