@@ -1,0 +1,141 @@
+"""The prefill side of a connector: keeps a computed prompt until it is taken, given up, or too old.
+
+Knows requests, transfers and counts; the caller brings the time, and carries the orders out. Prompt and question may
+come in either order. After vLLM's MooncakeConnector.
+"""
+
+from dataclasses import dataclass, field
+
+from ..serving.request import Request
+from .connector import EXPIRY_NS, GRACE_NS, Ask, Copy, Order, Refused, parts
+from .handoff import Transfer
+from .held_memory import HeldMemory
+
+
+# ANCHOR: sending
+@dataclass(eq=False)
+class Sending:
+    """One prompt on its way out.
+
+    expiry: ns; from then on no copy begins.
+    request: whose pages are held, None until its prompt is computed.
+    asks: those that came before. needed: copies that make it complete, None
+    until somebody asks. sent: copies that arrived. sending: copies under way.
+    """
+
+    expiry: int
+    request: Request | None = None
+    pages: tuple[int, ...] = ()
+    asks: list[Ask] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    needed: int | None = None
+    sent: int = 0
+    sending: int = 0
+    # ANCHOR_END: sending
+
+
+class Sender:
+    """The records of one prefill worker.
+
+    memory: has the pages. ranks: its tensor-parallel size. records: those that have not ended. ended: when the others
+    did, for as long as somebody may ask for them.
+    """
+
+    def __init__(self, memory: HeldMemory, ranks: int = 1, kv_heads: int = 8, expiry: int = EXPIRY_NS):
+        self.memory, self.ranks, self.kv_heads, self.expiry = memory, ranks, kv_heads, expiry
+        self.records: dict[Transfer, Sending] = {}
+        self.ended_at: dict[Transfer, int] = {}
+        self.requests: dict[Request, Transfer] = {}
+
+    def accept(self, request: Request, transfer: Transfer) -> bool:
+        """A request comes whose prompt goes elsewhere. Returns False where that was released before: do not run it."""
+        if transfer in self.ended_at:
+            return False
+        self.requests[request] = transfer
+        self.memory.marked[request] = None
+        return True
+
+    def request(self, transfer: Transfer) -> Request | None:
+        """The request that computes this prompt, if it has not ended."""
+        return next((request for request, each in self.requests.items() if each == transfer), None)
+
+    def ended(self, request: Request, now: int) -> list[Order]:
+        """A request has ended. Its pages wait for whoever asks, unless the memory did not keep them."""
+        transfer = self.requests.pop(request, None)
+        if transfer is None:
+            return []
+        if request not in self.memory.holds:
+            return self.release(transfer, now)
+        if transfer in self.ended_at:
+            self.memory.let_go(request)
+            return []
+        record = self.records.setdefault(transfer, Sending(0))
+        record.request, record.expiry = request, now + self.expiry
+        record.pages = tuple(self.memory.holds[request].pages)
+        asks, record.asks = record.asks, []
+        return [order for ask in asks for order in self.serve(record, ask, now)]
+
+    def ask(self, ask: Ask, now: int) -> list[Order]:
+        """A rank of the decode worker asks. Without a prompt it waits for it, as long as the question is good."""
+        if ask.transfer in self.ended_at:
+            return [Refused(ask.transfer, ask.rank)]
+        record = self.records.setdefault(ask.transfer, Sending(ask.until))
+        if ask.rank in record.asked:
+            return []  # the network said it twice
+        record.asked.append(ask.rank)
+        if record.request is None:
+            record.asks.append(ask)
+            return []
+        return self.serve(record, ask, now)
+
+    def serve(self, record: Sending, ask: Ask, now: int) -> list[Order]:
+        """Begin the copies for a rank, or refuse them: too late, or more pages than there are."""
+        count = len(ask.pages)
+        if now >= min(record.expiry, ask.until) or count > len(record.pages):
+            return [Refused(ask.transfer, ask.rank)]
+        every = parts(self.kv_heads, self.ranks, ask.ranks)
+        record.needed = len(every)
+        mine = [part for part in every if part.target == ask.rank]
+        if count == 0:
+            record.sent += len(mine)
+            return self.settle(ask.transfer, now)
+        record.sending += len(mine)
+        pages = tuple(zip(record.pages[-count:], ask.pages, strict=True))
+        return [Copy(ask.transfer, part, pages, ask.until + GRACE_NS) for part in mine]
+
+    def moved(self, copy: Copy, ok: bool, now: int) -> list[Order]:
+        """A copy has ended."""
+        record = self.records[copy.transfer]
+        record.sending -= 1
+        record.sent += ok
+        return self.settle(copy.transfer, now)
+
+    def release(self, transfer: Transfer, now: int) -> list[Order]:
+        """Nobody will take this prompt any more: no copy begins from now on."""
+        if transfer in self.ended_at:
+            return []
+        self.records.setdefault(transfer, Sending(now)).expiry = now
+        return self.settle(transfer, now)
+
+    def expire(self, now: int) -> list[Order]:
+        """End what is too old."""
+        old = [transfer for transfer, record in self.records.items() if record.expiry <= now]
+        orders = [order for transfer in old for order in self.settle(transfer, now)]
+        for transfer in [each for each, time in self.ended_at.items() if time + self.expiry + GRACE_NS <= now]:
+            del self.ended_at[transfer]
+        return orders
+
+    def next_time(self) -> int | None:
+        """When `expire` has something to end, in ns."""
+        return min((record.expiry for record in self.records.values() if not record.sending), default=None)
+
+    def settle(self, transfer: Transfer, now: int) -> list[Order]:
+        """Free the pages if all was sent or nothing may be any more; never while a copy is under way."""
+        record = self.records[transfer]
+        if record.sending or not (record.sent == record.needed or now >= record.expiry):
+            return []
+        del self.records[transfer]
+        self.ended_at[transfer] = now
+        if record.request is not None:
+            self.memory.let_go(record.request)
+        return [Refused(transfer, ask.rank) for ask in record.asks]
