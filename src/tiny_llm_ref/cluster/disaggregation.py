@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from .conditional import Rule, Situation
 from .connector import Release
-from .handoff import HandOff, Peer, Tickets
+from .handoff import HandOff, Peer, Tickets, Transfer
 from .indexer import Worker
 from .journey import Cancel, Decode, Fail, Journey, PoolState, Prefill, RouteOrder
 from .router import Decision, Router
@@ -58,11 +58,11 @@ class TwoStage:
         for uid in self.prefill.remove_worker(worker):
             self.journeys[uid].prefilling = False
             orders += self.answer(self.journeys[uid], now)
-        for uid, journey in list(self.journeys.items()):
+        for journey in list(self.journeys.values()):
             if journey.ticket is None or journey.ticket.worker != worker:
                 continue
             if journey.prefilling:
-                orders += self.prefill_failed(uid, now)
+                orders += self.prefill_failed(journey.ticket.transfer, now)
             elif journey.decoder is None:
                 journey.ticket = None
         return orders
@@ -105,15 +105,15 @@ class TwoStage:
                 orders += self.answer(journey, now)
         return orders
 
-    def prefilled(self, uid: int, complete: bool, now: int) -> list[RouteOrder]:
+    def prefilled(self, transfer: Transfer, complete: bool, now: int) -> list[RouteOrder]:
         """The prefill worker's token came. complete: it ends the answer, so nobody decodes."""
-        orders = self.begun(self.prefill.free(uid, now), now)
-        journey = self.journeys.get(uid)
+        journey = self.journey(transfer)
         if journey is None:
-            return orders  # the client has left, and the worker was told
+            return []  # the client has left, and the worker was told; or it is an earlier try's
         journey.prefilling = False
+        orders = self.begun(self.prefill.free(transfer.uid, now), now)
         if complete:
-            return orders + self.forget(uid, now)
+            return orders + self.forget(transfer.uid, now)
         return orders if self.tickets.hand_off.concurrent else orders + self.answer(journey, now)
 
     def answer(self, journey: Journey, now: int) -> list[RouteOrder]:
@@ -145,18 +145,24 @@ class TwoStage:
         """The first token came from the decode worker, which computed the prompt."""
         return self.sent(self.decode.prefill_done(uid, now))
 
-    def prefill_failed(self, uid: int, now: int) -> list[RouteOrder]:
+    def prefill_failed(self, transfer: Transfer, now: int) -> list[RouteOrder]:
         """A prefill worker has failed with a prompt. A decode worker that was told will find out by itself."""
-        orders = self.begun(self.prefill.free(uid, now), now)
-        journey = self.journeys.get(uid)
+        journey = self.journey(transfer)
         if journey is None:
-            return orders
+            return []
         journey.prefilling = False
+        orders = self.begun(self.prefill.free(transfer.uid, now), now)
         if not self.fallback:
-            return orders + self.fail(uid, "prefill", now)
+            return orders + self.fail(transfer.uid, "prefill", now)
         if journey.decoder is None:
             journey.ticket = None
         return orders if self.tickets.hand_off.concurrent else orders + self.answer(journey, now)
+
+    def journey(self, transfer: Transfer) -> Journey | None:
+        """Whose prompt is being computed under this name."""
+        journey = self.journeys.get(transfer.uid)
+        mine = journey is not None and journey.prefilling and journey.ticket and journey.ticket.transfer == transfer
+        return journey if mine else None
 
     def done(self, uid: int, now: int) -> list[RouteOrder]:
         """The decode worker's part has ended: with it, its claim to the prompt."""

@@ -5,7 +5,7 @@ still write to are never freed, whatever became of their request. After vLLM's M
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..serving.request import Request
@@ -45,7 +45,8 @@ class Receiver:
     """The records of one decode worker.
 
     ranks: its tensor-parallel size. recompute: what did not arrive is computed here; else the request fails.
-    spare: pages to leave to those that run. queue: requests that found no pages, the oldest first.
+    spare: how many pages to leave to those
+    that run. queue: requests that found no pages, the oldest first.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Receiver:
         ranks: int = 1,
         kv_heads: int = 8,
         recompute: bool = True,
-        spare: int = 0,
+        spare: Callable[[], int] = int,
         expiry: int = EXPIRY_NS,
     ):
         self.memory, self.ranks, self.kv_heads = memory, ranks, kv_heads
@@ -70,7 +71,7 @@ class Receiver:
     def retry(self, now: int) -> list[Order]:
         """Take pages for those that wait, in their order, and ask for what is not cached here."""
         orders: list[Order] = []
-        while self.queue and self.memory.reserve(self.queue[0][0], self.spare):
+        while self.queue and self.memory.reserve(self.queue[0][0], self.spare()):
             orders += self.receive(*self.queue.popleft(), now)
         return orders
 
