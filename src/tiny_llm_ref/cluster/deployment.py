@@ -68,11 +68,12 @@ class Routing:
 class Transport:
     """How KV moves between workers.
 
-    bytes_per_token: of KV. bytes_per_s: of one NIC, each way. nics: of a worker. latency: ns. slice_bytes: parts in
-    which a transfer is spread over NICs.
+    bytes_per_token: of KV, all heads together; kv_heads: how many. bytes_per_s: of one NIC. nics: of a worker. latency:
+    ns of each message, and of the first byte. slice_bytes: parts in which a transfer is spread over NICs.
     """
 
     bytes_per_token: int = 131_072
+    kv_heads: int = 8
     bytes_per_s: int = 50_000_000_000
     nics: int = 1
     latency: int = 5_000

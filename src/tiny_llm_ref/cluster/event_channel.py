@@ -12,12 +12,15 @@ T = TypeVar("T")
 
 
 class EventChannel:
-    """Events of all workers to the feed of one router, its questions back, and their answers.
+    """Events of all workers of a pool, `kind`, to the feed of one router, its questions back, and their answers.
 
     delay: ns, each way; 0 applies events at once. losses: the share of its events that a worker loses, by its number.
     """
 
-    def __init__(self, simulation: Simulation, feed: EventFeed, delay: int, losses: dict[int, float], rng: Random):
+    def __init__(
+        self, simulation: Simulation, kind: str, feed: EventFeed, delay: int, losses: dict[int, float], rng: Random
+    ):
+        self.kind = kind
         self.simulation, self.feed, self.delay, self.losses, self.rng = simulation, feed, delay, losses, rng
 
     def send(self, worker: Worker, event: Event) -> None:
@@ -34,9 +37,10 @@ class EventChannel:
         """An event is here."""
         self.ask(worker, self.feed.receive(worker.number, event))
 
-    def hear(self, worker: Worker) -> None:
+    def tell(self, worker: Worker) -> None:
         """A worker tells its newest number, so that the loss of the last event is seen too."""
-        self.later(worker, self.heard, worker.log.last)
+        if worker.kind == self.kind:
+            self.later(worker, self.heard, worker.log.last)
 
     def heard(self, worker: Worker, number: int) -> None:
         """That number is here."""

@@ -11,9 +11,8 @@ from .worker import Worker
 class FaultSchedule:
     """Faults at their times. losses: shares of events that workers lose, by number, for whoever carries events."""
 
-    def __init__(self, simulation: Simulation, fleet: Fleet, rng: Random):
-        self.simulation, self.fleet, self.rng = simulation, fleet, rng
-        self.losses: dict[int, float] = {}
+    def __init__(self, simulation: Simulation, fleet: Fleet, losses: dict[int, float], rng: Random):
+        self.simulation, self.fleet, self.losses, self.rng = simulation, fleet, losses, rng
 
     def add(self, fault: Fault) -> None:
         """Let a fault happen at its time."""
@@ -42,3 +41,5 @@ class FaultSchedule:
             worker.slow(1.0 if factor is None else 1 / factor)
         elif kind == "lost-events":
             self.losses[worker.number] = factor or 0.0
+        else:
+            worker.set_rate(1.0 if factor is None else factor)

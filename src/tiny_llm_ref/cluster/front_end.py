@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..serving.request import Request
+from .active import News
 from .deployment import Deployment, Pool
 from .event_channel import EventChannel
 from .events import Event
@@ -15,10 +16,11 @@ from .hashing import key_hashes
 from .kernel import Phase, Simulation
 from .record import Record, check_conserved
 from .recorder import Recorder
-from .router import Decision, Router
+from .router import Decision
 from .router_queue import OverloadedError
 from .routing import RouteRequest
 from .run import Choice, Run
+from .synced_router import SyncedRouter
 from .tally import Tally
 from .trace_request import TraceRequest
 from .worker import Worker
@@ -46,11 +48,13 @@ class FrontEnd:
     names: whether routers ask which blocks a prompt has.
     """
 
+    new_job = Job
+
     def __init__(self, simulation: Simulation, deployment: Deployment, run: Run, workload: Workload):
         self.simulation, self.deployment, self.run, self.workload = simulation, deployment, run, workload
         self.recorder = Recorder()
         run.records = self.recorder.records
-        self.routers: list[Router] = []
+        self.routers: list[SyncedRouter] = []
         self.channels: list[EventChannel] = []
         self.workers: dict[int, Worker] = {}
         self.jobs: dict[int, Job] = {}
@@ -83,7 +87,7 @@ class FrontEnd:
         record = self.recorder.arrived(uid, arrival.input_length, self.simulation.now)
         self.tally.arrive(arrival.input_length)
         self.outputs[uid] = max(arrival.output_length, 1)
-        job = self.jobs[uid] = Job(uid, arrival, record, self.request(uid, arrival, 0))
+        job = self.jobs[uid] = self.new_job(uid, arrival, record, self.request(uid, arrival, 0))
         self.route(job)
 
     def request(self, uid: int, arrival: Arrival, told: int) -> TraceRequest:
@@ -95,7 +99,7 @@ class FrontEnd:
         """Tokens that a request will still have, after its prompt."""
         return self.outputs[request.uid] - (request.prompt_len - self.recorder.records[request.uid].input_length)
 
-    def router(self, job: Job) -> Router:
+    def router(self, job: Job) -> SyncedRouter:
         """The router of a request's front end."""
         return self.routers[job.uid % len(self.routers)]
 
@@ -116,9 +120,8 @@ class FrontEnd:
 
     def send(self, decisions: list[Decision]) -> None:
         """Send requests to the workers that a router chose."""
-        for uid, number, overlap in decisions:
+        for uid, number, _ in decisions:
             job, worker = self.jobs[uid], self.workers[number]
-            self.run.choices.append(Choice(self.simulation.now, uid, worker.name, overlap))
             job.worker = worker
             job.record.decode_worker = worker.name
             self.deliver(job)
@@ -196,9 +199,10 @@ class FrontEnd:
         return Worker(self.simulation, number, name, kind, pool, self, tells=bool(self.channels))
 
     def event(self, worker: Worker, event: Event) -> None:
-        """A worker's cache has changed: all routers hear of it."""
+        """A worker's cache has changed: the routers of its pool hear of it."""
         for channel in self.channels:
-            channel.send(worker, event)
+            if channel.kind == worker.kind:
+                channel.send(worker, event)
 
     def join(self, worker: Worker) -> None:
         """A worker serves from now on."""
@@ -213,7 +217,21 @@ class FrontEnd:
                 for uid in router.remove_worker(worker.number):
                     self.reject(self.jobs[uid])
 
+    def heard(self, router: SyncedRouter, news: News) -> None:
+        """News of another front end's router are at this one."""
+        self.send(router.merge(news, self.simulation.now))
+
+    def chosen(self, decision: Decision) -> None:
+        """A router has decided."""
+        worker = self.workers[decision.worker].name
+        self.run.choices.append(Choice(self.simulation.now, decision.uid, worker, decision.overlap))
+
+    @property
+    def queued(self) -> int:
+        """Requests that wait at routers."""
+        return sum(len(router.queue) for router in self.routers)
+
     def check(self) -> None:
         """Raise InvariantError unless each request that came is somewhere."""
-        queued = sum(len(router.queue) for router in self.routers)
-        check_conserved(len(self.recorder.records), self.done, queued, len(self.jobs) - queued, self.rejected)
+        running = len(self.jobs) - self.queued
+        check_conserved(len(self.recorder.records), self.done, self.queued, running, self.rejected)

@@ -70,7 +70,12 @@ class Router:
         return self.release(now)
 
     def remove_worker(self, worker: Worker) -> list[Hashable]:
-        """Discovery lost a worker, with its requests. Returns who waited and now has no worker left: refuse them."""
+        """Discovery lost a worker, with its requests. Returns who waited and now has no worker left: refuse them.
+
+        Nothing happens for one that is not here (any more).
+        """
+        if worker not in self.workers:
+            return []
         self.workers.remove(worker)
         self.load.remove_worker(worker)
         if self.index:

@@ -3,42 +3,24 @@
 from collections.abc import Callable
 from random import Random
 
-from .balance import LeastLoaded, PowerOfTwo, RandomChoice, RoundRobin
-from .deployment import Deployment, PolicyName, Routing
-from .event_channel import EventChannel
-from .events import EventFeed
+from .conditional import Conditional
+from .deployment import Deployment, Pool
+from .disaggregation import TwoStage
 from .fault_schedule import FaultSchedule
 from .fleet import Fleet
 from .front_end import FrontEnd
-from .hashing import traced_hashes
-from .indexer import PrefixIndex
+from .handoff import HandOff
 from .kernel import Phase, Simulation
 from .observer import Observer
 from .planner_loop import PlannerLoop
-from .policies import Balanced, KvAware, Policy
-from .query import Index
-from .recent_index import RecentIndex
-from .router import RouterConfig
+from .routers import RouterMaker
 from .run import Note, Run
-from .synced_router import SyncedRouter
+from .split_front import SplitFront
 from .tally import Tally
 from .workload import Workload
 
 Progress = Callable[[int, int, int], object]
 """Gets the simulated time in ns, the requests that have ended, and those that came."""
-
-
-def make_policy(name: PolicyName, routing: Routing, rng: Random) -> Policy:
-    """The policy of that name."""
-    if name == "kv-aware":
-        return KvAware(rng, routing.temperature)
-    balancers = {
-        "random": lambda: RandomChoice(rng),
-        "round-robin": RoundRobin,
-        "least-loaded": lambda: LeastLoaded(rng),
-        "power-of-two": lambda: PowerOfTwo(rng),
-    }
-    return Balanced(balancers[name]())
 
 
 class Simulator:
@@ -47,40 +29,41 @@ class Simulator:
     def __init__(self, deployment: Deployment, workload: Workload, seed: int = 0, planner: PlannerLoop | None = None):
         self.deployment, self.seed, self.planner = deployment, seed, planner
         self.simulation, self.run = Simulation(), Run(seed)
-        self.front = FrontEnd(self.simulation, deployment, self.run, workload)
-        routing = deployment.routing
-        self.exact = routing.policy == "kv-aware" and not routing.approximate
+        self.losses: dict[int, float] = {}
         pools = {"worker": deployment.pool}
-        lease = deployment.control.lease
-        self.fleet = Fleet(self.simulation, self.front, self.run, pools, lease)
+        if deployment.prefill is None:
+            self.front = self.aggregated(workload)
+        else:
+            pools = {"prefill": deployment.prefill, "decode": deployment.pool}
+            self.front = self.split(workload, deployment.prefill)
+        self.fleet = Fleet(self.simulation, self.front, self.run, pools, deployment.control.lease)
         self.observer = Observer(self.fleet)
-        self.faults = FaultSchedule(self.simulation, self.fleet, Random(f"{seed} faults"))
-        for number in range(routing.routers):
-            self.add_router(number)
-        for pool, config in pools.items():
-            for _ in range(config.workers):
-                self.fleet.start(pool)
+        faults = FaultSchedule(self.simulation, self.fleet, self.losses, Random(f"{seed} faults"))
+        for name, pool in pools.items():
+            for _ in range(pool.workers):
+                self.fleet.start(name)
         for fault in deployment.faults:
-            self.faults.add(fault)
+            faults.add(fault)
 
-    def add_router(self, number: int) -> None:
-        """A router, and what tells it of caches."""
-        routing, pool = self.deployment.routing, self.deployment.pool
-        rng = Random(f"{self.seed} router {number}")
-        index: Index | None = None
-        if self.exact:
-            index = EventFeed(PrefixIndex(traced_hashes))
-            self.front.channels.append(
-                EventChannel(self.simulation, index, routing.event_delay, self.faults.losses, rng)
-            )
-        elif routing.policy == "kv-aware":
-            index = RecentIndex()
-        self.front.names = index is not None
-        config = RouterConfig(pool.block_size, routing.cost, routing.busy_prefill_tokens, routing.overload_blocks)
-        router = SyncedRouter(make_policy(routing.policy, routing, rng), config, index, name=f"router-{number}")
-        if routing.sync is not None:
-            router.connect(self.simulation, routing.sync, self.front.routers, self.front.send)
-        self.front.routers.append(router)
+    def aggregated(self, workload: Workload) -> FrontEnd:
+        """Front ends of one pool."""
+        front = FrontEnd(self.simulation, self.deployment, self.run, workload)
+        maker = RouterMaker(self.simulation, self.deployment, front, self.losses, self.seed)
+        policy = self.deployment.routing.policy
+        front.routers = maker.routers("worker", self.deployment.pool, policy, policy == "kv-aware")
+        return front
+
+    def split(self, workload: Workload, prefill: Pool) -> SplitFront:
+        """Front ends of a prefill and a decode pool."""
+        deployment, routing = self.deployment, self.deployment.routing
+        front = SplitFront(self.simulation, deployment, self.run, workload)
+        maker = RouterMaker(self.simulation, deployment, front, self.losses, self.seed)
+        first = maker.routers("prefill", prefill, routing.policy, routing.policy == "kv-aware")
+        rule = None if deployment.conditional is None else Conditional(tokens=deployment.conditional)
+        second = maker.routers("decode", deployment.pool, routing.decode_policy, rule is not None)
+        hand_off = HandOff(deployment.handoff)
+        front.stages = [TwoStage(*pair, hand_off, rule) for pair in zip(first, second, strict=True)]
+        return front
 
     def look(self, progress: Progress | None) -> None:
         """Look at all workers, and check what must always be true."""
@@ -88,7 +71,7 @@ class Simulator:
         self.fleet.sweep()
         self.front.check()
         for channel in self.front.channels:
-            self.fleet.each(channel.hear)
+            self.fleet.each(channel.tell)
         if progress:
             progress(self.simulation.now, self.front.done + self.front.rejected, len(self.run.records))
         if self.planner:
