@@ -4,7 +4,7 @@ import argparse
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,20 +44,27 @@ def writing(path: Path) -> Iterator[None]:
 def write_json(path: Path, value: object) -> None:
     """Write it. Raises CourseError."""
     with writing(path):
-        path.write_text(json.dumps(value, indent=1, allow_nan=False, default=_plain) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _plain(value: object) -> object:
-    raise TypeError(f"{value!r} is not plain")
+@contextmanager
+def bar(in_all: int | None, noun: str) -> Iterator[Callable[[], None]]:
+    """Gives what to call when one more is done: a bar on standard error shows it, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=in_all)
+        yield lambda: progress.advance(task)
 
 
-def show(*things: object) -> None:
-    """Print on standard output with `rich`, 80 columns wide where nobody looks."""
+def show(thing: object) -> None:
+    """Print on standard output with `rich`; where that is no terminal, as wide as it takes."""
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 100, soft_wrap=True, highlight=False)
-    for thing in things:
-        console.print(thing)
+    Console(width=None if sys.stdout.isatty() else 1000, highlight=False).print(thing)
 
 
 def say(text: str) -> None:
