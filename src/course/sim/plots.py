@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from course.book.style import LIGHT, settings
+from course.sim.intervals import within
 
 if TYPE_CHECKING:
     from tiny_llm_ref.cluster.goodput import Objective
@@ -66,19 +67,8 @@ def _busy(axes: Axes, workers: "Sequence[WorkerRun]", end: int, color: str) -> N
     edges = np.linspace(0, end, BINS + 1)
     busy, there = np.zeros(BINS), np.zeros(BINS)
     for worker in workers:
-        busy += within(np.array(worker.busy.starts, float), np.array(worker.busy.ends, float), edges)
+        busy += within(worker.busy.starts, worker.busy.ends, edges)
         stopped = end if worker.stopped is None else worker.stopped
-        there += within(np.array([worker.started], float), np.array([stopped], float), edges)
+        there += within([worker.started], [stopped], edges)
     share = np.divide(busy, there, out=np.zeros(BINS), where=there > 0)
     axes.stairs(share, edges / 1e9, color=color, fill=True, alpha=0.5)
-
-
-def within(starts: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """How much of each bin intervals cover that are in order and do not overlap, (edges - 1)."""
-    if not len(starts):
-        return np.zeros(len(edges) - 1)
-    before = np.concatenate([[0.0], np.cumsum(ends - starts)])
-    at = np.searchsorted(starts, edges, side="right")
-    last = np.maximum(at - 1, 0)
-    covered = before[last] + np.clip(edges - starts[last], 0, (ends - starts)[last])
-    return np.diff(np.where(at == 0, 0.0, covered))

@@ -91,5 +91,5 @@ def _goodput(numbers: Json, values: Json) -> Iterator[tuple[str, str]]:
 
 def _pools(pools: Json) -> Iterator[tuple[str, str]]:
     for name, pool in pools.items():
-        flag = ", above 0.95: means may depend on the window" if pool["saturated"] else ""
+        flag = " (above 0.95)" if pool["saturated"] else ""
         yield f"{name}: {pool['workers']} workers, {pool['mean_gpus']:.4g} GPUs", f"rho {pool['rho']:.3f}{flag}"

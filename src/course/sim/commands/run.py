@@ -2,8 +2,15 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course.sim.choose import add_options
+
+if TYPE_CHECKING:
+    from course.sim.config import Config
+    from course.sim.package import Package
+    from course.sim.report import Json
+    from tiny_llm_ref.cluster.run import Run
 
 HELP = "run a workload on a deployment"
 
@@ -48,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     seconds = time.perf_counter() - begin
     numbers = report(config, package, ran)
     show(summary_table(numbers))
-    _write(args, config, package, ran, numbers)
+    _write(args, config, package, ran, numbers, write_config(values))
     say(
         f"{ran.end / 1e9:,.1f} simulated seconds in {seconds:.1f} s: {ran.engine_steps:,} engine steps, "
         f"{ran.events:,} events"
@@ -56,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(args: argparse.Namespace, config: object, package: object, ran: object, numbers: dict[str, object]) -> None:
+def _write(
+    args: argparse.Namespace, config: "Config", package: "Package", ran: "Run", numbers: "Json", toml: str
+) -> None:
     from course.sim.outputs import write_json, writing
     from course.sim.report import objective_of
 
@@ -76,7 +85,7 @@ def _write(args: argparse.Namespace, config: object, package: object, ran: objec
         from course.sim.page import write_page
 
         with writing(args.html):
-            write_page(args.html, ran, numbers)
+            write_page(args.html, ran, numbers, toml)
     if args.plots:
         from course.sim.plots import draw_run
 
