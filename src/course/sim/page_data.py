@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from course.sim.intervals import within
-from course.sim.report import Json
+from course.sim.report import Json, last_moment
 
 if TYPE_CHECKING:
     from tiny_llm_ref.cluster.run import Choice, Run, Sample, WorkerRun
@@ -20,22 +20,23 @@ SECOND = 1e9
 
 def page_data(run: "Run", numbers: Json) -> Json:
     """For the page's script."""
-    edges = np.linspace(0, max(run.end, 1), BINS + 1)
+    end = max(last_moment(run), 1)
+    edges = np.linspace(0, end, BINS + 1)
     goals = numbers["config"]["goals"]
     shown = list(run.workers.values())[:MOST_WORKERS]
     samples, choices = _by_worker(run.samples), _by_worker(run.choices)
     return {
-        "end_s": run.end / SECOND,
+        "end_s": end / SECOND,
         "cdfs": [
             _cdf(run, "TTFT", "ttft", goals["slo_ttft_ms"]),
             _cdf(run, "TPOT", "tpot", goals["slo_tpot_ms"]),
             _cdf(run, "E2E", "e2e", goals["slo_e2e_ms"]),
         ],
-        "pools": [_pool(run, pool, edges) for pool in numbers["pools"]],
+        "pools": [_pool(run, pool, edges, end) for pool in numbers["pools"]],
         "workers": [
             _steps(one, edges)
             | _choices(choices.get(one.name, []), edges)
-            | _samples(one, samples.get(one.name, []), edges, run.end)
+            | _samples(one, samples.get(one.name, []), edges, end)
             for one in shown
         ],
         "left_out": len(run.workers) - len(shown),
@@ -60,12 +61,12 @@ def _cdf(run: "Run", name: str, attribute: str, bound: float | None) -> Json:
     return {"name": name, "ms": _short(quantiles, 3), "slo": bound}
 
 
-def _pool(run: "Run", pool: str, edges: np.ndarray) -> Json:
+def _pool(run: "Run", pool: str, edges: np.ndarray, end: int) -> Json:
     """The share of a pool's time that it was busy."""
     busy, there = np.zeros(BINS), np.zeros(BINS)
     for worker in (one for one in run.workers.values() if one.pool == pool):
         busy += within(worker.busy.starts, worker.busy.ends, edges)
-        there += _there(worker, edges, run.end)
+        there += _there(worker, edges, end)
     return {"name": pool, "busy": _short(np.divide(busy, there, out=np.zeros(BINS), where=there > 0))}
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from course.book.style import LIGHT, settings
 from course.sim.intervals import within
+from course.sim.report import last_moment
 
 if TYPE_CHECKING:
     from tiny_llm_ref.cluster.goodput import Objective
@@ -39,11 +40,12 @@ def draw_run(folder: Path, run: "Run", objective: "Objective") -> None:
         _cdf(panels[0], "TTFT", ttft, objective.ttft, LIGHT.series[0])
         _cdf(panels[1], "TPOT", tpot, objective.tpot, LIGHT.series[1])
         panels[0].set_ylabel("share of requests")
+    end = last_moment(run)
     pools = list(dict.fromkeys(worker.pool for worker in run.workers.values()))
     with picture(folder / "workers.svg", rows=len(pools), size=(7, 1 + 2 * len(pools))) as panels:
         for axes, pool, color in zip(panels, pools, LIGHT.series, strict=False):
-            _busy(axes, [worker for worker in run.workers.values() if worker.pool == pool], run.end, color)
-            axes.set(ylabel=f"{pool}: busy", ylim=(0, 1.03), xlim=(0, run.end / 1e9))
+            _busy(axes, [worker for worker in run.workers.values() if worker.pool == pool], end, color)
+            axes.set(ylabel=f"{pool}: busy", ylim=(0, 1.03), xlim=(0, end / 1e9))
             for note in run.notes:
                 if note.time:
                     axes.axvline(note.time / 1e9, color=LIGHT.series[-1], linewidth=0.6, alpha=0.6)

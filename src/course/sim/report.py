@@ -44,7 +44,7 @@ def report(config: Config, package: Package, run: "Run") -> Json:
         "pools": _pools(package, run, span),
         "transfers": _transfers(run),
         "notes": [{"time_s": one.time / SECOND, **_without_time(one._asdict())} for one in run.notes],
-        "simulated": {"end_s": run.end / SECOND, "events": run.events, "engine_steps": run.engine_steps},
+        "simulated": {"end_s": last_moment(run) / SECOND, "events": run.events, "engine_steps": run.engine_steps},
     }
 
 
@@ -64,6 +64,13 @@ def objective_of(config: Config, package: Package) -> "Objective":
     goals = config.goals
     bounds = (goals.slo_ttft_ms, goals.slo_tpot_ms, goals.slo_e2e_ms)
     return package.module("goodput").Objective(*(None if bound is None else round(bound * MS) for bound in bounds))
+
+
+def last_moment(run: "Run") -> int:
+    """When the last request had ended and the last step was done: timers of the deployment may run on."""
+    ends = [record.arrival if record.done is None else record.done for record in run.records.values()]
+    steps = [one.steps[-1].end for one in run.workers.values() if one.steps]
+    return max([*ends, *steps, *(note.time for note in run.notes)], default=run.end)
 
 
 def mean_gpus(workers: "Sequence[WorkerRun]", span: "Window", end: int) -> float:

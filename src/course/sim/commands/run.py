@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     check_places(args.csv, args.json, args.perfetto, args.html, plots=args.plots)
     from course.sim.execute import execute, progress_bar
-    from course.sim.report import report
+    from course.sim.report import last_moment, report
     from course.sim.table import summary_table
 
     config, package = Config.of(values), Package(args.solution)
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     show(summary_table(numbers))
     _write(args, config, package, ran, numbers, write_config(values))
     say(
-        f"{ran.end / 1e9:,.1f} simulated seconds in {seconds:.1f} s: {ran.engine_steps:,} engine steps, "
+        f"{last_moment(ran) / 1e9:,.1f} simulated seconds in {seconds:.1f} s: {ran.engine_steps:,} engine steps, "
         f"{ran.events:,} events"
     )
     return 0
