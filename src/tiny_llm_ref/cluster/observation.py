@@ -23,11 +23,13 @@ class StepSample(NamedTuple):
 class EngineLoad:
     """An engine that serves.
 
-    queued_tokens: of prompts, still to compute. kv_used: blocks that requests hold. kv_queued: blocks that waiting
-    requests will ask for. samples: some of its steps since the last look.
+    worker: its name. queued_tokens: of prompts, still to compute. running: requests that decode. kv_used: blocks that
+    requests hold. kv_queued: blocks that waiting requests will ask for. samples: some of its steps since the last look.
     """
 
+    worker: str
     queued_tokens: int = 0
+    running: int = 0
     kv_used: int = 0
     kv_queued: int = 0
     kv_total: int = 1
