@@ -69,7 +69,7 @@ class Transport:
     """How KV moves between workers.
 
     bytes_per_token: of KV, all heads together; kv_heads: how many. bytes_per_s: of one NIC. nics: of a worker. latency:
-    ns of each message, and of the first byte. slice_bytes: parts in which a transfer is spread over NICs.
+    ns of each message, and of the first byte. slice_bytes: parts in which a transfer is spread over several NICs.
     """
 
     bytes_per_token: int = 131_072

@@ -9,11 +9,11 @@ from typing import Literal
 
 from .alarm import Alarm
 from .connector import Ask, Copy, Order, Refused, Release, Start, Stop
-from .courier import Courier
+from .courier import EVERYTHING, Courier
 from .deployment import Transport
 from .handoff import Ticket, Transfer
 from .held_memory import HeldTraceMemory
-from .kernel import Phase
+from .kernel import Event, Phase
 from .link import Link
 from .receiver import Receiver
 from .run import Moved
@@ -25,13 +25,13 @@ from .worker import Worker
 
 @dataclass
 class Copying:
-    """A copy under way. over: whether its end was told."""
+    """A copy under way. deadline: the event at which it has failed; None once its end was told."""
 
     copy: Copy
     target: "LinkedWorker"
     start: int
     size: int
-    over: bool = False
+    deadline: Event | None = None
 
 
 class LinkedWorker(Worker):
@@ -51,7 +51,8 @@ class LinkedWorker(Worker):
         self.targets: dict[Transfer, LinkedWorker] = {}
         self.answers: dict[int, TraceRequest] = {}
         self.nics = {f"nic-{nic}": Link(transport.bytes_per_s, transport.latency) for nic in range(transport.nics)}
-        self.courier = Courier(self.simulation, self.nics, transport.slice_bytes)
+        slices = transport.slice_bytes if transport.nics > 1 else EVERYTHING.length
+        self.courier = Courier(self.simulation, self.nics, slices)
         self.sender = Sender(self.memory, self.pool.gpus, transport.kv_heads)
         self.receiver = Receiver(self.memory, self.pool.gpus, transport.kv_heads)
         self.alarms = [
@@ -107,7 +108,7 @@ class LinkedWorker(Worker):
             self.do(self.receiver.abort, request, self.simulation.now)
             self.abort(uid)
 
-    def lost(self, peer: "LinkedWorker") -> None:
+    def lose(self, peer: "LinkedWorker") -> None:
         """Another worker is gone, says discovery."""
         self.do(self.receiver.lost, peer.number)
 
@@ -144,15 +145,16 @@ class LinkedWorker(Worker):
         heads = copy.part.heads * len(copy.pages) * self.pool.block_size
         size = heads * self.transport.bytes_per_token // self.transport.kv_heads
         copying = Copying(copy, target, self.simulation.now, size)
-        self.simulation.at(copy.until, Phase.TRANSFER_DONE, self.copied, copying, False)
+        copying.deadline = self.simulation.at(copy.until, Phase.TRANSFER_DONE, self.copied, copying, False)
         mover, op, peer = (self, Op.WRITE, target) if self.carrier == "prefill" else (target, Op.READ, self)
         mover.courier.move(op, peer.name, size, lambda ok: self.copied(copying, ok))
 
     def copied(self, copying: Copying, ok: bool) -> None:
         """A copy has ended, or its time is over."""
-        if copying.over:
+        if copying.deadline is None:
             return
-        copying.over = True
+        self.simulation.cancel(copying.deadline)
+        copying.deadline = None
         copy, target, start, size = copying.copy, copying.target, copying.start, copying.size
         ok = ok and self.alive and target.alive
         now = self.simulation.now

@@ -77,7 +77,7 @@ class WorkerRun:
 class Run:
     """A whole run.
 
-    records: by uid, in the order of their arrivals. workers: by name. end: the time of the last event.
+    records: by uid, in the order of their arrivals. workers: by name. end: when the last request left.
     events: that the kernel handled; engine_steps: that engines ran, most of them without an event of their own.
     """
 

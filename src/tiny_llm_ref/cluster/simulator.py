@@ -94,7 +94,7 @@ class Simulator:
         self.front.open()
         self.simulation.at(0, Phase.TELEMETRY, self.look, progress)
         self.run.events = self.simulation.run()
-        self.run.end = self.simulation.now
+        self.run.end = max((record.done for record in self.run.records.values()), default=0)
         self.run.engine_steps = sum(step.count for worker in self.run.workers.values() for step in worker.steps)
         self.front.check()
         return self.run

@@ -12,7 +12,7 @@ from .connector import Release
 from .deployment import Pool
 from .disaggregation import TwoStage
 from .front_end import FrontEnd, Job
-from .handoff import Peer, Ticket
+from .handoff import Peer, Ticket, Transfer
 from .journey import Cancel, Decode, Fail, Prefill, RouteOrder
 from .kernel import Phase
 from .linked_worker import LinkedWorker
@@ -25,12 +25,14 @@ from .worker import Worker
 
 @dataclass(slots=True)
 class SplitJob(Job):
-    """A request of two workers. prompt: the clone that computes its prompt elsewhere; hits: its cached tokens.
+    """A request of two workers.
 
+    prompt: the clone that computes its prompt elsewhere; transfer: the hand-off; hits: cached tokens of the prompt.
     apart: whether the prompt comes to the decode worker from elsewhere.
     """
 
     prompt: TraceRequest | None = None
+    transfer: Transfer | None = None
     hits: int = 0
     apart: bool = False
 
@@ -66,8 +68,8 @@ class SplitFront(FrontEnd):
             match order:
                 case Prefill(uid, _, ticket):
                     job = self.jobs[uid]
-                    job.prompt = TraceRequest(uid, job.request.prompt_len, 1, job.request.hashes)
-                    job.record.prefill_worker = worker.name
+                    job.prompt = job.request.clone(1)
+                    job.transfer, job.record.prefill_worker = ticket.transfer, worker.name
                     self.reach(worker, worker.accept, job.prompt, ticket.transfer)
                 case Decode(uid, _, ticket):
                     self.decode(self.jobs[uid], worker, ticket)
@@ -114,7 +116,7 @@ class SplitFront(FrontEnd):
             job.hits = request.hit_tokens
             if not job.moves:
                 self.tally.start(job.record)
-            self.carry(self.stage(job).prefilled(job.uid, complete, now))
+            self.carry(self.stage(job).prefilled(job.transfer, complete, now))
         elif request is job.request:
             complete = True
             self.carry(self.stage(job).done(job.uid, now))
@@ -172,14 +174,16 @@ class SplitFront(FrontEnd):
             remove = stage.remove_prefill if worker.kind == "prefill" else stage.remove_decode
             self.carry(remove(worker.number, self.simulation.now))
         for peer in self.workers.values():
-            peer.lost(worker)
+            peer.lose(worker)
 
     def heard(self, router: SyncedRouter, news: News) -> None:
         """News of another front end's router are at this one."""
+        decisions, now = router.merge(news, self.simulation.now), self.simulation.now
         for stage in self.stages:
-            if router in (stage.prefill, stage.decode):
-                merge = stage.merge_prefill if router is stage.prefill else stage.merge_decode
-                self.carry(merge(news, self.simulation.now))
+            if router is stage.prefill:
+                self.carry(stage.begun(decisions, now))
+            elif router is stage.decode:
+                self.carry(stage.sent(decisions))
 
     @property
     def queued(self) -> int:

@@ -45,6 +45,12 @@ class TraceRequest(Request):
         self.block = block
         self._keys: dict[int, list[Hashable]] = {}
 
+    def clone(self, max_tokens: int) -> "TraceRequest":
+        """The same request from its beginning, for another engine. They share what they find out about blocks."""
+        other = TraceRequest(self.uid, self.prompt_len, max_tokens, self.hashes, self.block)
+        other._keys = self._keys
+        return other
+
     def page_keys(self, page_size: int, tokens: int) -> list[Hashable]:
         """Keys of the whole pages of the first `tokens` positions, of any page size that divides the block.
 
