@@ -24,7 +24,7 @@ from .synced_router import SyncedRouter
 from .tally import Tally
 from .trace_request import TraceRequest
 from .worker import Worker
-from .workload import BLOCK_TOKENS, Arrival, Workload
+from .workload import Arrival, Workload
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class FrontEnd:
 
     def __init__(self, simulation: Simulation, deployment: Deployment, run: Run, workload: Workload):
         self.simulation, self.deployment, self.run, self.workload = simulation, deployment, run, workload
-        self.recorder = Recorder()
+        self.recorder = Recorder(workload.block_tokens)
         run.records = self.recorder.records
         self.routers: list[SyncedRouter] = []
         self.channels: list[EventChannel] = []
@@ -92,8 +92,9 @@ class FrontEnd:
 
     def request(self, uid: int, arrival: Arrival, told: int) -> TraceRequest:
         """A request as an engine sees it, after `told` tokens of its answer: those are part of its prompt then."""
-        hashes = arrival.hash_ids[: arrival.input_length // BLOCK_TOKENS] if told else arrival.hash_ids
-        return TraceRequest(uid, arrival.input_length + told, self.deployment.pool.max_len, hashes)
+        block = self.workload.block_tokens
+        hashes = arrival.hash_ids[: arrival.input_length // block] if told else arrival.hash_ids
+        return TraceRequest(uid, arrival.input_length + told, self.deployment.pool.max_len, hashes, block)
 
     def left(self, request: Request) -> int:
         """Tokens that a request will still have, after its prompt."""

@@ -37,7 +37,12 @@ class Arrival(NamedTuple):
 
 # ANCHOR: workload
 class Workload(Protocol):
-    """Where requests come from."""
+    """Where requests come from.
+
+    block_tokens: tokens that one hash id stands for.
+    """
+
+    block_tokens: int
 
     def initial(self) -> Iterator[Arrival]:
         """Those that wait for no answer, in the order of their times."""
@@ -58,6 +63,7 @@ class OpenLoop:
     """Arrivals that wait for nobody: a trace, or what `generate` gives."""
 
     arrivals: Sequence[Arrival]
+    block_tokens: int = BLOCK_TOKENS
 
     def initial(self) -> Iterator[Arrival]:
         """All of them, in the order of their times."""
