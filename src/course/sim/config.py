@@ -98,7 +98,7 @@ class Routing:
 class Links:
     """How KV travels."""
 
-    link_gbps: float | None = option(None, above(0, 400), "Gbit/s of a NIC, each way (400; roofline: the machine's)")
+    link_gbps: float | None = option(None, above(0, 50), "GB/s of a NIC, each way (50; roofline: the machine's)")
     link_us: float = option(5.0, at_least(0, 5, "US"), "latency in us")
     nics: int = option(1, count(1, 2), "NICs of a worker")
     slice_mib: float = option(64.0, above(0, 64, "MIB"), "MiB that one NIC carries at a time")
@@ -112,8 +112,15 @@ class Control:
     lease: float = option(10.0, above(0, 10, "S"), "seconds that a silent worker counts as alive")
     telemetry: float = option(5.0, above(0, 5, "S"), "seconds between two looks at the workers")
     migrations: int = option(3, count(0, 3), "how often a request may move to another worker")
-    planner: str | None = option(None, words("NAME"), "scale the pools: throughput, load, threshold")
-    max_gpus: int | None = option(None, count(1, 16), "GPUs that a planner may use (default: twice those at the start)")
+    planner: str | None = option(
+        None, words("NAME"), "who scales: classic, throughput, load, thresholds, latency-thresholds, or throughput+load"
+    )
+    max_gpus: int | None = option(None, count(1, 16), "GPUs that it may use (default: twice those at the start)")
+    max_workers: int = option(64, count(1, 64), "workers that it may give a pool")
+    scale_interval: float = option(180.0, above(0, 60, "S"), "seconds of traffic that throughput planners look at")
+    scale_step: int = option(2, count(1, 2), "workers more or less in one decision")
+    scale_patience: float = option(300.0, SECONDS, "seconds without a wish for more before a pool shrinks")
+    scale_context: int = option(8192, count(1, 8192), "tokens that threshold planners measure queues by")
     fault: tuple[str, ...] = option(
         (), words("FAULT"), "KIND[:WORKER]@TIME[+DURATION][*FACTOR]: crash:worker-1@30s", True
     )
