@@ -12,6 +12,7 @@ from course.variant import SOLUTIONS
 
 WORLDS = {
     "discovery": "no instance was seen too long, none without a lease served, no id came twice, no token was lost",
+    "connector": "nobody ran what had not arrived, no page was freed under a copy, all were given back, each one once",
 }
 """Of `soak cluster`: what holds where no schedule failed, by world. Each is made in course/soak/cluster.py."""
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
+from course.cluster_case.connector_world import World as ConnectorWorld
 from course.cluster_case.world import World as DiscoveryWorld
 from course.failure import TimedOut
 from course.limit import TimeLimit
@@ -29,7 +30,7 @@ class World(Protocol):
         ...
 
 
-WORLDS: dict[str, Callable[[Solution, int], World]] = {"discovery": DiscoveryWorld}
+WORLDS: dict[str, Callable[[Solution, int], World]] = {"discovery": DiscoveryWorld, "connector": ConnectorWorld}
 """How to make the world of a seed, by name."""
 
 

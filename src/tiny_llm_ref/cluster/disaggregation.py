@@ -64,7 +64,7 @@ class TwoStage:
             if journey.prefilling:
                 orders += self.prefill_failed(journey.ticket.transfer, now)
             elif journey.decoder is None:
-                journey.ticket = None
+                orders += self.give_back(journey)
         return orders
 
     def remove_decode(self, worker: Worker, now: int) -> list[RouteOrder]:
@@ -110,11 +110,12 @@ class TwoStage:
         journey = self.journey(transfer)
         if journey is None:
             return []  # the client has left, and the worker was told; or it is an earlier try's
+        told = self.tickets.hand_off.concurrent or not journey.prefilling
         journey.prefilling = False
         orders = self.begun(self.prefill.free(transfer.uid, now), now)
         if complete:
             return orders + self.forget(transfer.uid, now)
-        return orders if self.tickets.hand_off.concurrent else orders + self.answer(journey, now)
+        return orders if told else orders + self.answer(journey, now)
 
     def answer(self, journey: Journey, now: int) -> list[RouteOrder]:
         """Choose the worker that decodes: by its decode load alone if the prompt is computed elsewhere."""
@@ -148,21 +149,20 @@ class TwoStage:
     def prefill_failed(self, transfer: Transfer, now: int) -> list[RouteOrder]:
         """A prefill worker has failed with a prompt. A decode worker that was told will find out by itself."""
         journey = self.journey(transfer)
-        if journey is None:
+        if journey is None or not journey.prefilling:
             return []
         journey.prefilling = False
         orders = self.begun(self.prefill.free(transfer.uid, now), now)
         if not self.fallback:
             return orders + self.fail(transfer.uid, "prefill", now)
         if journey.decoder is None:
-            journey.ticket = None
+            orders += self.give_back(journey)
         return orders if self.tickets.hand_off.concurrent else orders + self.answer(journey, now)
 
     def journey(self, transfer: Transfer) -> Journey | None:
-        """Whose prompt is being computed under this name."""
+        """Whose prompt has this name."""
         journey = self.journeys.get(transfer.uid)
-        mine = journey is not None and journey.prefilling and journey.ticket and journey.ticket.transfer == transfer
-        return journey if mine else None
+        return journey if journey and journey.ticket and journey.ticket.transfer == transfer else None
 
     def done(self, uid: int, now: int) -> list[RouteOrder]:
         """The decode worker's part has ended: with it, its claim to the prompt."""
@@ -188,9 +188,13 @@ class TwoStage:
         orders: list[RouteOrder] = []
         if journey.decoder is not None:
             orders.append(Cancel(uid, journey.decoder))
-        if journey.ticket is not None:
-            orders.append(Release(journey.ticket.transfer, journey.ticket.worker))
+        orders += self.give_back(journey)
         return orders + self.begun(self.prefill.free(uid, now), now) + self.sent(self.decode.free(uid, now))
+
+    def give_back(self, journey: Journey) -> list[RouteOrder]:
+        """Tell the prefill worker that nobody will take the prompt."""
+        ticket, journey.ticket = journey.ticket, None
+        return [] if ticket is None else [Release(ticket.transfer, ticket.worker)]
 
     def local(self, request: RouteRequest, now: int, ahead: int = 0) -> bool:
         """Whether the rule keeps a prompt at the decode worker that has most of it. ahead: `prefill_tokens`."""

@@ -45,6 +45,8 @@ class HeldMemory(PrefixMemory):
 
     def __init__(self, rows: int, max_len: int, page_size: int, pages: int):
         super().__init__(rows, max_len, page_size, pages)
+        # One page is set aside: schedulers count whole pages of a prefix, and a received one has a page more than that.
+        self.max_len = min(self.max_len, (pages - 1) * page_size)
         self.marked: dict[Request, None] = {}
         self.holds: dict[Request, Hold] = {}
         self._spare = 0
@@ -97,9 +99,13 @@ class HeldMemory(PrefixMemory):
         return hold.pages[hold.shared : pages_for(hold.tokens, self.page_size)]
 
     def fill(self, request: Request, pages: int) -> None:
-        """The first `pages` of those that were missing hold the prompt now. The rest is to be computed here."""
+        """The first `pages` of those that were missing hold the prompt now. The others are free: compute them here."""
         hold = self.holds[request]
-        hold.tokens = min(hold.tokens, (hold.shared + pages) * self.page_size)
+        filled = hold.shared + pages
+        if filled * self.page_size < hold.tokens:
+            hold.tokens = filled * self.page_size
+            self.allocator.free(hold.pages[filled:])
+            del hold.pages[filled:]
         hold.filled = True
         self._spare += len(hold.own)
 
