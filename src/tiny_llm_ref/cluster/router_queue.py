@@ -38,30 +38,34 @@ SCORES: dict[str, Score] = {"fcfs": fcfs, "lcfs": lcfs, "wspt": wspt}
 class RouterQueue:
     """A heap by (priority, score, order of coming).
 
-    limit: prompt tokens that may wait in each priority, None for any number.
+    limit: prompt tokens that may wait in each priority, None for any number. tokens: those that wait, by priority.
+    waiting: who waits, by uid. heap: an entry for each; those of requests that were removed stay in it for a while.
     """
 
+    # ANCHOR: queue
     def __init__(self, score: Score = fcfs, limit: int | None = None):
         self.score = score
         self.limit = limit
         self.tokens: dict[int, int] = {}
         self._count = 0
-        self._waiting: dict[Hashable, RouteRequest] = {}
-        self._heap: list[tuple[int, float, int, RouteRequest]] = []
+        self.waiting: dict[Hashable, RouteRequest] = {}
+        self.heap: list[tuple[int, float, int, RouteRequest]] = []
+        # ANCHOR_END: queue
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     def __iter__(self) -> Iterator[RouteRequest]:
         """Those that wait, in the order of coming."""
-        return iter(self._waiting.values())
+        return iter(self.waiting.values())
 
     def __contains__(self, uid: Hashable) -> bool:
-        return uid in self._waiting
+        return uid in self.waiting
 
+    # ANCHOR: push
     def push(self, request: RouteRequest, new_tokens: int) -> None:
         """Let a request wait. Raises OverloadedError beyond the limit, ValueError for one that waits already."""
-        if request.uid in self._waiting:
+        if request.uid in self.waiting:
             raise ValueError(f"request {request.uid} waits already")
         tokens = self.tokens.get(request.priority, 0) + request.tokens
         if self.limit is not None and tokens > self.limit:
@@ -69,16 +73,18 @@ class RouterQueue:
                 f"{tokens} tokens would wait at priority {request.priority}: the limit is {self.limit}"
             )
         self.tokens[request.priority] = tokens
-        self._waiting[request.uid] = request
+        self.waiting[request.uid] = request
         self._count += 1
-        heapq.heappush(self._heap, (-request.priority, -self.score(request, new_tokens), self._count, request))
+        heapq.heappush(self.heap, (-request.priority, -self.score(request, new_tokens), self._count, request))
 
     def remove(self, uid: Hashable) -> bool:
         """A request stops waiting. Returns whether it waited."""
-        if (request := self._waiting.pop(uid, None)) is None:
+        if (request := self.waiting.pop(uid, None)) is None:
             return False
         self.tokens[request.priority] -= request.tokens
         return True
+
+    # ANCHOR_END: push
 
     def release(self, ready: Callable[[RouteRequest], bool]) -> None:
         """Ask `ready` for those that wait, in their order; those for which it says True wait no longer.
@@ -86,11 +92,11 @@ class RouterQueue:
         Where a request for any worker is not ready, none behind it can be: the rest is not asked.
         """
         kept = []
-        while self._heap:
-            entry = heapq.heappop(self._heap)
+        while self.heap:
+            entry = heapq.heappop(self.heap)
             request = entry[-1]
-            if self._waiting.get(request.uid) is not request:
-                continue  # it was removed, and its entry left behind
+            if self.waiting.get(request.uid) is not request:
+                continue  # it was removed, and its entry stayed
             if ready(request):
                 self.remove(request.uid)
                 continue
@@ -98,4 +104,4 @@ class RouterQueue:
             if request.eligible is None:
                 break
         for entry in kept:
-            heapq.heappush(self._heap, entry)
+            heapq.heappush(self.heap, entry)
