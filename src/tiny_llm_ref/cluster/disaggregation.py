@@ -89,7 +89,7 @@ class TwoStage:
             decision = self.prefill.submit(request, now)
         except OverloadedError:
             return self.fail(uid, "overloaded", now)
-        if self.local(request, now, self.ahead(uid)):
+        if self.local(request, now):
             return self.begun(self.prefill.free(uid, now), now) + self.answer(journey, now)
         journey.prefilling = True
         return self.begun([] if decision is None else [decision], now)
@@ -196,15 +196,20 @@ class TwoStage:
         ticket, journey.ticket = journey.ticket, None
         return [] if ticket is None else [Release(ticket.transfer, ticket.worker)]
 
-    def local(self, request: RouteRequest, now: int, ahead: int = 0) -> bool:
-        """Whether the rule keeps a prompt at the decode worker that has most of it. ahead: `prefill_tokens`."""
+    def local(self, request: RouteRequest, now: int) -> bool:
+        """Whether the rule keeps a prompt at the decode worker that has most of it.
+
+        Asked before a prefill worker is chosen, and again when one is: then its load counts as well.
+        """
         if self.rule is None or not self.decode.workers:
             return False
         load, prefill = self.decode.load.workers, self.prefill
         scores = self.decode.index.match(request.blocks, now) if self.decode.index else {}
         best = max(self.decode.workers, key=lambda worker: (scores.get(worker, 0), -load[worker].active_blocks))
         cached = scores.get(best, 0) * self.decode.config.block_size
-        queued = max(len(prefill.placed) + len(prefill.queue) - len(prefill.workers), 0)
+        mine = request.uid in prefill.placed or request.uid in prefill.queue
+        queued = max(len(prefill.placed) + len(prefill.queue) - mine - len(prefill.workers), 0)
+        ahead = self.ahead(request.uid) if mine else 0
         return self.rule.local(Situation(request.tokens, cached, queued, ahead, load[best].active_blocks))
 
     def ahead(self, uid: int) -> int:

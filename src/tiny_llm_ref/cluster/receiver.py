@@ -45,8 +45,7 @@ class Receiver:
     """The records of one decode worker.
 
     ranks: its tensor-parallel size. recompute: what did not arrive is computed here; else the request fails.
-    spare: how many pages to leave to those
-    that run. queue: requests that found no pages, the oldest first.
+    spare: how many pages to leave to those that run. queue: requests that found no pages, the oldest first.
     """
 
     def __init__(
