@@ -343,7 +343,8 @@ class AViewFollowsChanges:
     """A view takes each change and returns what it changed; what cannot be parsed, or is known, changes nothing."""
 
     def inputs(rng):
-        return changes_of(rng, 60)
+        first = [["k0", value] for value in (None, 1, 1, "broken", 2, None, None, "broken", 3)]
+        return first + changes_of(rng, 60)
 
     def observe(solution, inputs):
         _, view_of, change = parts_of(solution)
@@ -367,8 +368,8 @@ class AViewFollowsChanges:
                 "values go through parse": before | {key: value},
             })  # fmt: skip
             explain(done["value"], want, f"{text}: it returned {done['value']}, expected {want}", {
-                "a value that was known already is told again": [[key, before.get(key)]],
-                "a removal is told of what was not there": [[key, None]],
+                "a value that was known already is told again": value is not None and [[key, before.get(key)]],
+                "a removal is told of what was not there": value is None and [[key, None]],
                 "it returned what came, not what it changed": [[key, value]],
             })  # fmt: skip
 
@@ -378,7 +379,8 @@ class AResyncIsADifference:
     """After missed changes a snapshot brings a view up to date: what is gone first, then what is new or other."""
 
     def inputs(rng):
-        return [dict(changes_of(rng, int(rng.integers(0, 6)))) for _ in range(40)]
+        first = [{"k0": 1, "k1": 2}, {"k0": "broken", "k1": 2}, {"k1": 3, "k2": 1}, {}]
+        return first + [dict(changes_of(rng, int(rng.integers(0, 6)))) for _ in range(40)]
 
     def observe(solution, inputs):
         view, told = parts_of(solution)[1](parse), []
@@ -403,7 +405,7 @@ class AResyncIsADifference:
             })  # fmt: skip
             told = done["value"]
             explain(sorted(told, key=str), sorted(want, key=str), f"{text}: it returned {told}, expected {want}", {
-                "all was told, not the difference":
+                "all was told, not the difference: was the view emptied first?":
                     sorted([c for c in want if c[1] is None] + [[k, v] for k, v in fresh.items()], key=str),
                 "what is gone was not told": sorted((c for c in want if c[1] is not None), key=str),
             })  # fmt: skip
@@ -412,6 +414,10 @@ class AResyncIsADifference:
 
 
 # Task 2
+
+
+ODD = TTL + 7
+"""ns: parts of it are rounded."""
 
 
 class Flaky:
@@ -526,11 +532,11 @@ class ARenewalEachHalfOfItsLife:
         latency, came = inputs["latency"], got["came"]
         demand(got["end"] is None, f"nothing was wrong, but `keep_alive` returned at {got['end']} ns")
         demand(len(came) > 3, f"{len(came)} renewals in {inputs['seconds']} s: expected one each {TTL // 2} ns")
-        steps = sorted(later - earlier for earlier, later in pairwise([3 * latency, *came]))
-        near = lambda time: all(time - 2 * latency <= step <= time + 3 * latency for step in steps)  # noqa: E731
+        steps = [later - earlier for earlier, later in pairwise([3 * latency, *came])]
+        near = lambda time: all(time - 2 * latency <= step <= time + 3 * latency for step in steps[1:])  # noqa: E731
         if not near(TTL // 2):
-            blame(f"renewals came {steps[0]} to {steps[-1]} ns apart: expected {TTL // 2}", {
-                "one each ttl comes too late if it is lost once": near(TTL),
+            blame(f"renewals came {min(steps)} to {max(steps)} ns apart: expected {TTL // 2}", {
+                "one each ttl comes too late if it is lost once": min(steps[1:]) > 0.8 * TTL,
                 "one each ttl / 8 is only for those that broke": near(TTL // 8),
             })  # fmt: skip
         demand(bool(got["there"]) and got["alive"], "the lease has ended, though it was renewed all the time")
@@ -605,21 +611,21 @@ class ABrokenRenewalIsTriedAgain:
             raised = task.result()[0] if end is not None else None
             return {"end": end, "raised": raised, "tries": host.tries - tries, "came": registry.came}
 
-        return Scene(solution).run(main)
+        return Scene(solution, ttl=ODD).run(main)
 
     def verify(inputs, got):
         begin, span, end = inputs["begin"], inputs["span"], got["end"]
         text = f"the connection broke at {begin} ns, and no other was to be had for {span} ns"
         demand(got["raised"] in (None, "ok"), f"{text}: `keep_alive` raised {got['raised']}: it should try again")
-        most = min(span, TTL) // (TTL // 8) + 2
+        most = min(span, ODD) // (ODD // 8) + 2
         demand(got["tries"] <= most, f"{text}: {got['tries']} connections were tried, at most {most} are worth it")
         if span < TTL // 2:
-            demand(end is None, f"{text}, but `keep_alive` gave up at {end}: the lease could be saved until {TTL}")
+            demand(end is None, f"{text}, but `keep_alive` gave up at {end}: try each ttl / 8 until {ODD}")
             late = got["came"][0] - begin - span
             demand(late <= TTL // 8 + 5 * MS, f"{text}: the next renewal came {late} ns after that: try each ttl / 8")
         else:
-            demand(end is not None, f"{text}: `keep_alive` does not return, though the lease ended at {TTL}")
-            explain(end, TTL, f"{text}: `keep_alive` returned at {end}, the lease ended at {TTL}")
+            demand(end is not None, f"{text}: `keep_alive` does not return, though the lease ended at {ODD}")
+            explain(end, ODD, f"{text}: `keep_alive` returned at {end}, the lease ended at {ODD}")
 
 
 @case(task=2)
@@ -650,42 +656,49 @@ class WhatTheRegistryHasEndedIsOver:
         demand(not got["alive"], f"{text}: `alive` still says yes: this process would go on until its own deadline")
 
 
-@case(task=2)
+@case(task=2, params=[{"first": 1}, {"first": 300}])
 class ABlockedLoopLosesItsLease:
-    """Code that blocks the loop starves the renewal: after more than ttl `keep_alive` returns, and renews no more."""
+    """Code that blocks the loop starves the renewal: after more than ttl `keep_alive` returns, and renews no more.
 
-    def inputs(rng):
-        return {"short": int(rng.integers(200, 900)) * MS, "long": TTL + int(rng.integers(1, 4000)) * MS}
+    Also where the registry would still accept it, because the last renewal had a long way: it must not come back.
+    """
+
+    def inputs(rng, first):
+        later = int(rng.integers(first // 3, max(first // 2, 2)))
+        return {"short": int(rng.integers(200, 900)) * MS, "first": first * MS, "later": later * MS}
 
     def observe(solution, inputs):
         async def main(scene):
             registry = await scene.open(noted(scene))
             loop = asyncio.get_running_loop().process("worker")
-            seen = {}
+            seen, tasks = {}, []
 
             async def worker():
                 discovery = scene.discovery("worker")
                 await discovery.start()
-                task = asyncio.create_task(discovery.keep_alive())
-                await asyncio.sleep(1)
+                tasks.append(asyncio.create_task(discovery.keep_alive()))
+                await asyncio.sleep(0.9)
                 loop.block(inputs["short"])
-                await asyncio.sleep(5)
-                seen.update(kept=not task.done(), before=len(registry.came))
-                loop.block(inputs["long"])
-                await asyncio.sleep(0.1)
-                seen.update(gone=task.done(), renewals=len(registry.came) - seen["before"], alive=discovery.alive)
+                await asyncio.sleep(1.5)
+                seen.update(kept=not tasks[0].done(), before=len(registry.came))
+                scene.network.latency = lambda sender, receiver: MS // 100
+                loop.block(discovery.deadline + inputs["later"] - loop.now)
+                await asyncio.sleep(1)
+                seen.update(gone=tasks[0].done(), renewals=len(registry.came) - seen["before"], alive=discovery.alive)
 
-            loop.create_task(worker())
-            await scene.wait(30 * SECOND)
+            task = loop.create_task(worker())
+            while not task.done():
+                await scene.wait(MS)
             return seen
 
-        return Scene(solution).run(main)
+        return Scene(solution, latency=inputs["first"]).run(main)
 
     def verify(inputs, got):
         demand(got["kept"], f"blocked for {inputs['short']} ns, the lease was lost, though it lives for {TTL}")
-        text = f"blocked for {inputs['long']} ns, longer than the lease lives"
-        demand(got["gone"] and not got["alive"], f"{text}, `keep_alive` goes on: look at `alive` after each wait")
-        explain(got["renewals"], 0, f"{text}, it renewed after that: what others took for dead came back to life")
+        text = f"blocked until {inputs['later']} ns after the deadline"
+        demand(got["gone"] and not got["alive"], f"{text}, `keep_alive` goes on: what had to stop came back to life. "
+            "Look at `alive` after each wait")  # fmt: skip
+        explain(got["renewals"], 0, f"{text}, it renewed after that")
 
 
 @case(task=2, params=[{"trouble": "none"}, {"trouble": "broken"}, {"trouble": "cut"}])
@@ -741,8 +754,9 @@ class AViewIsKeptInStep:
 
     def inputs(rng, breaks):
         steps = registrations(rng, 40)
-        for at in rng.integers(1, len(steps), breaks).tolist():
-            steps.insert(at, [100, "break", int(rng.integers(10, 900))])
+        for at in sorted(rng.choice(range(4, 36, 6), breaks, replace=False).tolist(), reverse=True):
+            away = [100, "break", int(rng.integers(10, 900))]
+            steps[at:at] = [[50, "a/8", 3], away, [1, "a/8", None], [1, "a/9", int(rng.integers(9))]]
         return {"steps": steps, "retry": 200}
 
     def observe(solution, inputs):
@@ -752,13 +766,13 @@ class AViewIsKeptInStep:
             discovery = scene.part("lease.Discovery")(
                 scene.part("channel.Channels")(host), scene.address, scene.clock()
             )
-            view, told, leases = scene.part("discovery.View")(parse), [], {}
+            view, told = scene.part("discovery.View")(parse), []
             registry.put(registry.grant(scene.now), "a/0", 7, scene.now)
             items = discovery.changes("a", view, inputs["retry"] * MS)
             task = asyncio.create_task(collect(items, told))
             await scene.wait(20 * MS)
             first = [list(map(list, told[0])) if told else None, dict(view.entries)]
-            await play(scene, registry, host, inputs["steps"], leases)
+            seen = await play(scene, registry, host, inputs, view)
             await scene.wait(2 * SECOND)
             there = {key: 2 * value for key, value in sorted(registry.get("a", scene.now).items())}
             watches, died = len(registry.watches), task.done()
@@ -767,18 +781,22 @@ class AViewIsKeptInStep:
                 await task
             await scene.wait(20 * MS)
             flat = [list(change) for changes in told for change in changes]
-            entries = dict(sorted(view.entries.items()))
-            return [first, there, entries, flat, watches, len(registry.watches), died, host.tries]
+            seen.append([dict(sorted(view.entries.items())), there])
+            return [first, there, seen, flat, watches, len(registry.watches), died, host.tries]
 
         return Scene(solution).run(main)
 
     def verify(inputs, got):
-        first, there, entries, told, watches, left, died, tries = got
+        first, there, seen, told, watches, left, died, tries = got
         explain(first, [[["a/0", 14]], {"a/0": 14}], f"the first item was {first[0]}, and the view {first[1]}: "
             "it is the difference to all that there is")  # fmt: skip
         demand(not died, "`changes` has ended: it goes on for ever, also after a connection was lost")
         breaks = [wait for _, key, wait in inputs["steps"] if key == "break"]
-        explain(entries, there, f"{len(breaks)} lost connections: the view believes {entries}, but there is {there}")
+        for number, (entries, now) in enumerate(seen, 1):
+            when = f"after {number} lost connections" if number < len(seen) else "at the end"
+            explain(entries, now, f"{when} the view believes {entries}, but there is {now}", {
+                "what is missing in the snapshot stayed": entries | now,
+            })  # fmt: skip
         belief = {}
         for key, value in told:
             belief.pop(key, None)
@@ -790,17 +808,26 @@ class AViewIsKeptInStep:
         demand(tries <= most, f"{tries} connections were tried, at most {most} are worth it: wait `retry` between two")
 
 
-async def play(scene: Scene, registry, host: Flaky, steps: list, leases: dict[str, int]) -> None:
-    """Carry out `registrations`."""
-    for wait, key, value in steps:
-        await scene.wait(wait * MS)
+async def play(scene: Scene, registry, host: Flaky, inputs: dict, view) -> list:
+    """Carry out `registrations`. Returns the view and what there is, a while after each lost connection."""
+    leases, seen, wait_for = {}, [], 0
+    for wait, key, value in inputs["steps"]:
+        await scene.wait(wait * MS if scene.now >= wait_for else MS)
         if key == "break":
             host.break_all(value * MS)
+            wait_for, left = scene.now + value * MS, 4
         elif value is None and key in leases:
             registry.revoke(leases.pop(key), scene.now)
         elif value is not None:
             leases.setdefault(key, registry.grant(scene.now))
             registry.put(leases[key], key, value, scene.now)
+        left = left - 1 if wait_for else 0
+        if wait_for and not left:
+            await scene.wait(max(wait_for - scene.now, 0) + (inputs["retry"] + 10) * MS)
+            there = {key: 2 * value for key, value in sorted(registry.get("a", scene.now).items())}
+            seen.append([dict(sorted(view.entries.items())), there])
+            wait_for = 0
+    return seen
 
 
 # Task 3
@@ -1020,14 +1047,14 @@ class WhoFailsIsLeftAlone:
             workers, found = [await scene.worker("a", broken), await scene.worker("b"), await scene.worker("c")], {}
             a, b, c = ids_of(workers)
             client = await scene.client(Asked())
+            found["chosen by name"] = client.choose(a).id
             found["error"] = await outcome(collect(client.call(WISH, a)))
             found["after error"] = list(client.instances())
             scene.network.crash("c")
             found["lost"] = await outcome(collect(client.call(WISH)))
             found["after loss"] = list(client.instances())
-            found["chosen"] = client.choose().id
+            found["chosen"] = error_of(lambda: client.choose().id).get("value")
             found["named"] = [await outcome(collect(client.call(WISH, number))) for number in (c, 999)]
-            found["chosen by name"] = client.choose(a).id
             await scene.wait(inputs["later"])
             found["later"] = list(client.instances())
             return [found, a, b, c]
@@ -1036,6 +1063,7 @@ class WhoFailsIsLeftAlone:
 
     def verify(inputs, got):
         found, a, b, c = got
+        explain(found["chosen by name"], a, f"{a} was named: got {found['chosen by name']}")
         demand("RemoteError" in found["error"], f"a handler raised: the call ended with {found['error'][0]}")
         explain(found["after error"], [a, b, c], f"after a handler raised {found['after error']} of {[a, b, c]} may be "
             "called: another one would raise as well, nobody is down")  # fmt: skip
@@ -1043,7 +1071,6 @@ class WhoFailsIsLeftAlone:
         for moment in ("after loss", "later"):
             explain(found[moment], [a, b], f"after {c} was lost {found[moment]} may be called: leave it alone for ttl")
         explain(found["chosen"], b, f"the balancer takes the last of {[a, b]}: got {found['chosen']}")
-        explain(found["chosen by name"], a, f"{a} was named: got {found['chosen by name']}")
         for number, said in zip((c, 999), found["named"], strict=True):
             demand("NoInstanceError" in said, f"{number} may not be called: the call ended with {said[0]}")
 
@@ -1124,12 +1151,12 @@ class NothingIsSentWithoutALease:
 
             async def handler(body):
                 async for item in generate(body):
-                    yield item
-                    if len(item) and body["max_tokens"] and len(got) >= inputs["tokens"]:
+                    if len(got) >= inputs["tokens"]:
                         loop.block(inputs["block"])
+                    yield item
 
             worker = await on_loop(scene, loop, scene.worker("worker", handler))
-            client = await scene.client(idle=TTL)
+            client = await scene.client()
             call = asyncio.create_task(outcome(collect(client.call({"token_ids": [1], "max_tokens": 400}), got)))
             while len(got) < inputs["tokens"]:
                 await scene.wait(MS)
@@ -1142,7 +1169,7 @@ class NothingIsSentWithoutALease:
 
     def verify(inputs, got):
         before, after, state, keys, done = got
-        demand(after <= before + 1, f"blocked for {inputs['block']} ns, its lease of {TTL} ns had ended, and it sent "
+        demand(after == before, f"blocked for {inputs['block']} ns, its lease of {TTL} ns had ended, and it sent "
             f"{after - before} items after that: it serves on after its lease has expired")  # fmt: skip
         demand(state == "stopped" and done, f"the process is {state!r}: it must stop once its lease is lost")
         explain(keys, [], f"the registry still has {keys}")
@@ -1211,8 +1238,8 @@ class LeavingLosesNoRequest:
         demand(got["said"] == "ok", f"{text}: it raised {got['said']}")
         last = min((max(tokens) - 3) * TOKEN, 10**12 if limit is None else limit)
         demand(abs(got["end"] - last) <= 15 * MS, f"{text}: it took {got['end']} ns, expected about {last}")
-        explain([got["final"], got["stopped"], got["again"]], ["stopped", True, "ok"], f"{text}: afterwards the state "
-            f"is {got['final']!r}, `stopped` set: {got['stopped']}, and a second `stop` gave {got['again']}")  # fmt: skip
+        explain([got["final"], got["stopped"], got["again"]], ["stopped", True, "ok"], f"{text}: then the state is "
+            f"{got['final']!r}, `stopped` set: {got['stopped']}, and a second `stop` gave {got['again']}")  # fmt: skip
 
 
 @case(task=3)
@@ -1428,7 +1455,7 @@ class AnyTokenMayBeTheLast:
         explain(said, ["ok"], f"{text}, limit 3: it ended with {said[0]}")
         explain([migrations, len(asked)], [again, again + 1], f"{text}: {migrations} migrations counted, {len(asked)} "
             f"workers asked, expected {again} and {again + 1}", {
-            "what breaks after the last token does not matter: the answer is there": [again + 1, again + 2],
+            "what breaks after the last token does not matter: the answer is there": [again + 1, len(asked)],
         })  # fmt: skip
         sums = {len(ids) + most for ids, most in asked}
         explain(sums, {15}, f"{text}: prompt and max_tokens add up to {sums} of what was asked, expected 15 each time")
@@ -1449,14 +1476,14 @@ class MigrationHasALimit:
     def verify(inputs, got):
         tokens, said, migrations, _, asked = got
         limit = inputs["limit"]
-        demand(
-            "ConnectionError" in said, f"limit {limit}, nine workers die: it ended with {said[0]}, not ConnectionError"
-        )
         explain(asked, limit + 1, f"limit {limit}: {asked} workers were asked, expected {limit + 1}", {
             "one too many: the first attempt is no migration": limit + 2,
             "one too few: the first attempt is no migration": limit,
             "the limit was not looked at": 10,
         })  # fmt: skip
+        demand(
+            "ConnectionError" in said, f"limit {limit}, nine workers die: it ended with {said[0]}, not ConnectionError"
+        )
         explain(tokens, alone(inputs["prompt"], 2 * asked), f"limit {limit}: it delivered {tokens}")
         explain(migrations, limit, f"limit {limit}: {migrations} migrations were counted")
 
@@ -1490,7 +1517,7 @@ class OnlyTheLostAreReplaced:
         )
         explain([tokens, asked], [alone(inputs["prompt"], 3), 1], f"after RemoteError {asked} workers were asked")
         explain(early[:3], [alone(inputs["prompt"], 10), ["ok"], 1], f"a worker ended its answer after "
-            f"{inputs['silent']} of 10 tokens, without a last one: got {early[0]}, {early[1][0]}, {early[2]} migrations", {
+            f"{inputs['silent']} of 10 tokens, without a last: got {early[0]}, {early[1][0]}, {early[2]} migrations", {
             "an answer that just ends is taken for complete": [alone(inputs["prompt"], inputs["silent"]), ["ok"], 0],
         })  # fmt: skip
 
