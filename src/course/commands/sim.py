@@ -1,10 +1,7 @@
 """`pdm run sim`: simulate a deployment of LLM engines under virtual time."""
 
 import argparse
-import contextlib
 import importlib
-import os
-import sys
 from pathlib import Path
 
 HELP = "simulate a deployment of engines, routers and links"
@@ -22,12 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the subcommand. A reader of the output that leaves early is no mistake."""
+    """Run the subcommand. A reader of the output that leaves early ends it without a word."""
+    from course.errors import CourseError
+    from course.worker import leave
+
     try:
-        status = args.module.run(args)
-        sys.stdout.flush()
-        return status
+        return args.module.run(args)
     except BrokenPipeError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        leave(141)
+    except OSError as error:  # a full disk under standard output
+        raise CourseError(f"{error.strerror or error}: {error.filename or 'the output'}") from None

@@ -61,10 +61,17 @@ def bar(in_all: int | None, noun: str) -> Iterator[Callable[[], None]]:
 
 
 def show(thing: object) -> None:
-    """Print on standard output with `rich`; where that is no terminal, as wide as it takes."""
+    """Print on standard output with `rich`; where that is no terminal, as wide as it takes.
+
+    Raises BrokenPipeError where nobody reads it, which `rich` would end the program for.
+    """
     from rich.console import Console
 
-    Console(width=None if sys.stdout.isatty() else 1000, highlight=False).print(thing)
+    console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False)
+    with console.capture() as text:
+        console.print(thing)
+    sys.stdout.write(text.get())
+    sys.stdout.flush()
 
 
 def say(text: str) -> None:

@@ -54,7 +54,6 @@ def run(args: argparse.Namespace) -> int:
         search = Search(one)
         low, high = (args.low, args.high) if args.low else search.bracket(start, args.target)
         best = package.module("goodput").highest_rate(search.attained, low, high, args.target, args.tolerance)
-    show(goodput_table(search.reports, best, args.target, high))
     if args.json:
         runs = [{"rate": rate, "report": search.reports[rate]} for rate in sorted(search.reports)]
         write_json(args.json, {"format": 1, "target": args.target, "rate": best, "runs": runs})
@@ -63,4 +62,5 @@ def run(args: argparse.Namespace) -> int:
 
         with writing(args.plots):
             draw_goodput(args.plots, search.reports, best, args.target)
+    show(goodput_table(search.reports, best, args.target, high))
     return 0

@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
         ran = execute(config, package, seen)
     seconds = time.perf_counter() - begin
     numbers = report(config, package, ran)
-    show(summary_table(numbers))
     _write(args, config, package, ran, numbers, write_config(values))
+    show(summary_table(numbers))
     say(
         f"{last_moment(ran) / 1e9:,.1f} simulated seconds in {seconds:.1f} s: {ran.engine_steps:,} engine steps, "
         f"{ran.events:,} events"

@@ -42,7 +42,6 @@ def run(args: argparse.Namespace) -> int:
         for one in choose(args.jobs, args.ray)(found):
             reports.append(one)
             advance()
-    show(sweep_table(found, reports))
     if args.csv:
         with writing(args.csv):
             write_sweep_csv(args.csv, found, reports)
@@ -54,4 +53,5 @@ def run(args: argparse.Namespace) -> int:
 
         with writing(args.plots):
             draw_sweep(args.plots, found, reports)
+    show(sweep_table(found, reports))
     return 0
