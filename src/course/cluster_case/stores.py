@@ -34,6 +34,7 @@ MISTAKES = {
     "abandoned stays": "a put that never ended kept its space for ever",
     "overwritten": "an object that is complete was replaced: objects never change",
     "unfinished is seen": "an object was handed out before its put had ended",
+    "unfinished exists": "an object exists from the end of its put on, not from its start",
     "late end": "a put that was replaced ended all the same",
 }
 
@@ -111,7 +112,7 @@ class Model:
 
     def do_exists(self, now: int, key: str) -> bool:
         """Whether there is one."""
-        entry = self.find(key, complete=self.mistake != "unfinished is seen")
+        entry = self.find(key, complete=self.mistake != "unfinished exists")
         if entry is not None and self.mistake == "exists leases":
             entry["leased"] = now + LEASE
         if entry is not None and self.mistake == "exists is use":

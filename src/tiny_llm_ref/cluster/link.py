@@ -80,7 +80,6 @@ class Link:
         self._starts += 1
         end = self._ends[flow] = self.served + size * FINE, self._starts
         heapq.heappush(self._heap, (*end, flow))
-        self.serve(now)
 
     def cancel(self, flow: Flow, now: int) -> bool:
         """Drop a flow, what has left included. Returns False where it is not on its way."""
