@@ -350,7 +350,7 @@ def theil_sen(points: list, middle=median, bounded=True) -> list[float] | None:
     if not slopes:
         return None
     slope = max(0.0, middle(slopes)) if bounded else middle(slopes)
-    return [middle([y - slope * x for x, y in points]), slope]
+    return [median([y - slope * x for x, y in points]), slope]
 
 
 def least_squares(points: list) -> list[float] | None:
@@ -667,8 +667,10 @@ class BoundsFromBelow:
 
         compare(inputs, [asked for asked, _ in got], right, {
             "the bounds were not counted": lambda r: dict(sorted((r[1] if r[0] is None else r[0]).items())),
-            "only the bounds were counted": lambda r: dict(sorted((r[1] or r[0]).items())),
-            "they are lower bounds, not upper ones": lambda r: right(r, min),
+                "the bounds were not counted ": lambda r: dict(sorted((r[0] or r[1]).items())),
+                "the bounds took the place of the load planner's": lambda r: dict(
+                    sorted(((r[0] or {}) | r[1]).items())),
+                "they are lower bounds, not upper ones": lambda r: right(r, min),
         }, "what is asked for by [load planner, bounds]")  # fmt: skip
         explain([kept for _, kept in got], [True] * len(got), "asking changed the bounds")
 
@@ -784,13 +786,12 @@ class PatienceBeforeItShrinks:
 
     def inputs(rng, hand):
         patience = int(rng.integers(6, 12))
-        quiet = [4, 3, 4, 3, 3, 4] + [int(rng.integers(2, 4)) for _ in range(30)]
-        quiet[20] = 3
+        quiet = [4, 3, 4, 1, 3, 4, 2, 3, 1, 3, 1, 2, 1, 3, 3, 1, 1, 2, 1, 1, 2, *rng.integers(1, 4, 15).tolist()]
         return {"patience": patience, "asked": quiet, "hand": hand}
 
     def observe(solution, inputs):
         pools = Pools({"decode": 4}, start=0, drain=0)
-        ours = actuation_of(solution, {"decode": (1, 1, 20)}, step=1, patience=inputs["patience"] * TICK)
+        ours = actuation_of(solution, {"decode": (1, 1, 20)}, step=9, patience=inputs["patience"] * TICK)
         hands = {"up": {2: {"decode": 9}}, "down": {8: {"decode": 2}}}.get(inputs["hand"], {})
         trace = drive(solution, ours, pools, lambda tick, wanted: {"decode": inputs["asked"][tick]}, 36, hands)
         return [wanted["decode"] for _, wanted, *_ in trace]
@@ -800,8 +801,9 @@ class PatienceBeforeItShrinks:
         want = patient(inputs, hand)
         explain(got, want, f"with a patience of {inputs['patience']} ticks, and {inputs['asked']} asked for, workers "
             f"were {got}, expected {want}", {
-            "shrank at once": patient(inputs, hand, patience=1),
-            "shrank to what was asked for last, not to the most": patient(inputs, hand, newest=True),
+            "shrank at once, to what was asked for last": patient(inputs, hand, pick=lambda asked, count: asked[-1]),
+            "shrank to what was asked for last, not to the most within the patience": patient(
+                inputs, hand, pick=lambda asked, count: asked[-1] if max(asked) < count else count),
             "a request of exactly the patience ago does not count any more": patient(
                 inputs, hand, patience=inputs["patience"] + 1),
             "patience begins anew with a change, and the workers that there are count as asked for": patient(
@@ -809,10 +811,12 @@ class PatienceBeforeItShrinks:
         })  # fmt: skip
 
 
-def patient(inputs: dict, hand: tuple, patience: int | None = None, newest=False, anew=True) -> list[int]:
+def patient(
+    inputs: dict, hand: tuple, patience: int | None = None, pick=lambda asked, count: max(asked), anew=True
+) -> list[int]:
     """The workers of each tick. Starting and draining take no time, but a decision is over at the next tick only."""
     patience = inputs["patience"] if patience is None else patience
-    count, asked, begin, counts = 4, [(0, 4)], True, []
+    count, asked, begin, counts = 4, [], True, []
     for tick, aim in enumerate(inputs["asked"]):
         if tick == hand[0]:
             count, begin = hand[1], True
@@ -820,10 +824,8 @@ def patient(inputs: dict, hand: tuple, patience: int | None = None, newest=False
             asked = [(tick, count)]
         counts.append(count)
         asked = [(t, n) for t, n in asked if tick - t < patience] + [(tick, aim)]
-        most = aim if newest and asked[0][0] > tick - patience + 1 else max(n for _, n in asked)
-        aim = max(aim, min(count, most))
-        step = max(-1, min(1, aim - count))
-        begin, count = step != 0, count + step
+        aim = max(aim, min(count, pick([n for _, n in asked], count)))
+        begin, count = aim != count, aim
     return counts
 
 
@@ -854,7 +856,7 @@ class StepsAndLimits:
             (_, least, most), step, count, aim = row
             near = aim if wide else max(count - step, min(count + step, aim))
             kept = max(least, min(most, near)) if bounded else near
-            return max(count - step, min(count + step, max(least, min(most, aim)))) if steps_last else kept
+            return max(least, count - step, min(count + step, min(most, aim))) if steps_last else kept
 
         what = "workers after [[gpus, least, most], step, workers before, asked for]"
         compare(inputs, [n for n, _ in got], right, {
