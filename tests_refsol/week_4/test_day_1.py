@@ -86,23 +86,28 @@ class EventsComeInOrder:
             for name, event in enumerate(inputs):
                 if event["parent"] == parent:
                     time = simulation.now + event["delay"]
-                    simulation.at(time, kernel.Phase(event["phase"]), happen, name, {"not": "ordered"})
+                    simulation.at(time, kernel.Phase(event["phase"]), happen, {"name": name})
 
-        def happen(name, _):
-            order.append([name, simulation.now, int(simulation.phase)])
-            ask(name)
+        def happen(event):
+            order.append([event["name"], simulation.now, int(simulation.phase)])
+            ask(event["name"])
 
         ask(None)
         return {"count": simulation.run(), "order": order, "after": [simulation.now, simulation.phase]}
 
     def verify(inputs, got):
-        want = happened(inputs, lambda time, phase, number: (time, phase, number))
-        explain(got["order"], want, f"[event, now, phase]: {first_difference(got['order'], want)}", {
+        orders = {
+            "": happened(inputs, lambda time, phase, number: (time, phase, number)),
             "the phase does not count": happened(inputs, lambda time, phase, number: (time, number)),
             "the last one asked for comes first": happened(inputs, lambda time, phase, number: (time, phase, -number)),
             "phases are turned round": happened(inputs, lambda time, phase, number: (time, -phase, number)),
             "events come in the order in which they were asked for": happened(inputs, lambda time, phase, n: n),
-        })  # fmt: skip
+        }
+        names = {text: [name for name, *_ in order] for text, order in orders.items()}
+        want, order = orders.pop(""), [name for name, *_ in got["order"]]
+        right = names.pop("")
+        explain(order, right, f"the order of events: {first_difference(order, right)}", names)
+        explain(got["order"], want, f"[event, now, phase]: {first_difference(got['order'], want)}")
         explain(got["count"], len(inputs), f"run() returned {got['count']}: {len(inputs)} events happened")
         want = [want[-1][1], None]
         explain(got["after"], want, f"[now, phase] after the run are {got['after']}, expected {want}")
@@ -132,8 +137,8 @@ class CancelledEventsDoNotHappen:
     def verify(inputs, got):
         want = [i for i in range(30) if i not in inputs["gone"]] + ["late"]
         explain(got["seen"], want, f"events that happened: {first_difference(got['seen'], want)}", {
-            "a cancelled event happens": [*range(30), "late", "cancelled"],
-            "an event that is cancelled by another happens": [*want, "late"],
+            "a cancelled event happens": [*range(30), *["late"] * 3, "cancelled"],
+            "an event that is cancelled by another happens": [*want, *["late"] * 2],
         })  # fmt: skip
         now = got["now"]
         explain(now, 100, f"it is {now} ns after the run, expected 100: a cancelled event must not move the clock")
@@ -367,16 +372,16 @@ class ClosedFormsAreThoseOfTheory:
         r, d, k = (Fraction(inputs[name]) for name in ("rate", "service", "k"))
         squares = sum(Fraction(time) ** 2 for time in inputs["services"]) / len(inputs["services"])
         wait = r * d * d / (2 * (1 - r * d))
-        near(got["M/D/1"], d + wait, "mean time in M/D/1", {
-            "the service itself is left out": wait,
-            "this is M/M/1: twice the wait": d + 2 * wait,
-            "nobody waits": d,
-        })  # fmt: skip
         general = r * squares / (2 * (1 - r * d))
         near(got["M/G/1"], general, "mean wait in M/G/1", {
             "the square of the mean was taken for the mean of the squares": wait,
             "the service was counted as wait": d + general,
             "the 2 is missing": 2 * general,
+        })  # fmt: skip
+        near(got["M/D/1"], d + wait, "mean time in M/D/1", {
+            "the service itself is left out": wait,
+            "this is M/M/1: twice the wait": d + 2 * wait,
+            "nobody waits": d,
         })  # fmt: skip
         near(got["two stages"], d + r * d * d / (4 * (2 - r * d)), "mean time in two stages", {
             "a wait was counted in both stages": d + r * d * d / (2 * (2 - r * d)),
@@ -464,7 +469,10 @@ class ClosedLoopsHaveABound:
     """N clients that think between requests get no more than N per turn, and no more than the bottleneck gives."""
 
     def inputs(rng):
-        return [[int(rng.integers(1, 60)), *rng.uniform(0.01, 2, 3).tolist()] for _ in range(20)]
+        clients, parts = rng.integers(1, 60, 20), rng.uniform(0.1, 2, (20, 2))
+        bottlenecks = parts.sum(1) / clients * rng.uniform(0.2, 2, 20)
+        rows = zip(clients.tolist(), parts.tolist(), bottlenecks.tolist(), strict=True)
+        return [[n, *times, bottleneck] for n, times, bottleneck in rows]
 
     def observe(solution, inputs):
         return [solution.module("cluster.queueing").closed_loop_bound(*one) for one in inputs]
@@ -617,6 +625,7 @@ class ShapesCountWhatIsAttendedTo:
             text = f"shape of steps [prompt, start, end, samples] {steps} is {shape}, expected {[*want, len(steps)]}"
             explain([int(n) for n in shape], [*want, len(steps)], text, {
                 "a token's own position was left out": [*own, len(steps)],
+                "the position of a decode's own token was left out": [*want[:3], want[3] - want[2], len(steps)],
                 "tokens were taken to attend to those behind them, too": [*squares, len(steps)],
                 "a token that is computed again was taken for a decode": [*again, len(steps)],
                 "the end of a prompt was taken for a decode": [*starts, len(steps)],
@@ -943,11 +952,11 @@ class TablesAddTheirKernels:
     def observe(solution, inputs):
         table, cost, p = solution.module("cluster.table"), solution.module("cluster.cost"), inputs["numbers"]
         entries = {}
-        for chunk in (0, 16, 4000):
+        for chunk in (0, 1, 4000):
             for before in (0, 48, 3000) if chunk else (0,):
                 entries |= {(chunk, before, 0, 0): p[4] + p[5] * chunk + p[6] * before}
                 entries |= {(chunk, before, n, c): p[4] + p[5] * chunk + p[6] * before + p[7] * n + p[8] * n * c
-                            for n in (1, 16, 300) for c in (16, 5000)}  # fmt: skip
+                            for n in (1, 16, 300) for c in (1, 5000)}  # fmt: skip
         lines = [table.Line([(x, a + b * x) for x in (0, 10, 5000)]) for a, b in (p[:2], p[2:4])]
         model = table.Table(*lines, table.Attention(entries), inputs["layers"], inputs["overhead"])
         return [float(model.time(shape_of(cost, shape))) for shape in inputs["shapes"]]
@@ -993,7 +1002,6 @@ def agree(got: dict, want: dict, what: str) -> None:
         }),
         "ends": ("[time, uid, reason] of ends", {
             "only aborts were reported": aborted,
-            "an aborted request was reported twice": sorted(want["ends"] + aborted),
         }),
         "looks": (f"{LOOK} where somebody looked", {}),
         "left": ("[requests, pages, rows] that are left", {}),
@@ -1359,7 +1367,7 @@ class LookingChangesNothing:
 
     def inputs(rng):
         step = int(rng.integers(2, 50)) * 10
-        looks = (step * rng.integers(1, 60, 8) + rng.choice([0, 1, step - 1, step // 2], 8)).tolist()
+        looks = (step * rng.integers(1, 60, 8) + np.repeat([0, 1, step - 1, step // 2], 2)).tolist()
         return {"step": step, "looks": sorted(set(looks))}
 
     def observe(solution, inputs):

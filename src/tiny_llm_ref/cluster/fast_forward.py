@@ -25,12 +25,12 @@ def steady(scheduler: Scheduler, shape: StepShape, waiting: int) -> bool:
 def runs(memory: Memory, batch: Batch, left: int, spare: int) -> int:
     """How often a launched batch of decodes can run, this time included, up to `left` times.
 
-    It gets at most `spare` more pages. Who waits cannot be admitted meanwhile: free pages become fewer, and rows no
-    more.
+    It gets at most `spare` more pages. The first run needs none: it was launched. Who waits cannot be admitted
+    meanwhile: free pages become fewer, and rows no more.
     """
-    if len(batch.steps) * pages_for(left, memory.page_size) > spare:  # else there are enough for sure
-        left = bisect_right(range(1, left + 1), spare, key=partial(more_pages, memory, batch))
-    return max(left, 1)
+    if len(batch.steps) * pages_for(left, memory.page_size) <= spare:  # enough in any case
+        return left
+    return bisect_right(range(1, left + 1), spare, key=partial(more_pages, memory, batch))
 
 
 def more_pages(memory: Memory, batch: Batch, steps: int) -> int:
