@@ -66,12 +66,12 @@ def test_two_processes_give_what_one_gives(tmp_path, capsys):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)  # Ray takes 8 s to start, and much longer on a busy machine
 def test_ray_gives_what_one_process_gives(tmp_path):
     files = [tmp_path / "here.json", tmp_path / "ray.json"]
     for where, file in zip((("--jobs", "1"), ("--ray", "local")), files, strict=True):
         command = [sys.executable, "-m", "course", "sim", "sweep", *BASE, "--sweep", "rate=4,16", *where]
-        done = subprocess.run([*command, "--json", str(file)], capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run([*command, "--json", str(file)], capture_output=True, text=True, timeout=280, check=False)
         assert done.returncode == 0, done.stderr
     assert files[0].read_bytes() == files[1].read_bytes()
 

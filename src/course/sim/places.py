@@ -48,7 +48,8 @@ def on_ray(points: Sequence[Point], address: str) -> Iterator[Json]:
     except ImportError:
         raise CourseError("ray is not installed: run `pdm install -G ray`, or leave --ray out") from None
     try:
-        ray.init(address, log_to_driver=False, logging_level="ERROR", configure_logging=True)
+        new = {"include_dashboard": False} if address == "local" else {}
+        ray.init(address, log_to_driver=False, logging_level="ERROR", **new)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise CourseError(f"no Ray cluster at {address!r} ({str(error).splitlines()[0]}): try --ray local") from None
     try:
