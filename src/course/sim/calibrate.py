@@ -1,4 +1,4 @@
-"""Measures the course's engine under a few loads, fits the linear model to some, and tests it on the others."""
+"""Measures the course's engine under a few loads, fits a step-time model to some, and tests it on the last."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from course.sim.calibration import calibration_of
-from course.sim.fit import Fit, Steps, errors, fit_linear
+from course.sim.fit import Fit, Steps, fit_steps, measured, predicted
 from course.sim.loads import load
 from course.sim.package import Package
 from course.sim.real_engine import RealEngine, Settings
@@ -48,7 +48,7 @@ def calibrate(args: argparse.Namespace) -> tuple["Table", dict[str, object]]:
     package, folder = Package(args.solution), locate(args.model)
     settings = Settings(rows=args.rows, token_budget=args.token_budget)
     found = measure(args, RealEngine(args.solution, folder, args.ops, settings), package)
-    fit = fit_linear([step for _, steps in found[:-1] for step in steps])
+    fit = fit_steps([step for _, steps in found[:-1] for step in steps])
     about = f"{args.model}, --ops {args.ops}, fitted on {sum(len(steps) for _, steps in found[:-1])} steps"
     kv_bytes = page_bytes(read_config(folder), 1, "float32")
     return table_of(fit, found), msgspec.to_builtins(calibration_of(fit, kv_bytes, about, settings, args.ops))
@@ -58,20 +58,21 @@ def table_of(fit: Fit, found: list[tuple[str, Steps]]) -> "Table":
     """For `rich`: how far the model is from each load's steps."""
     from rich.table import Table
 
-    (pa, pb, pc), (da, db, dc) = fit
+    pieces = ", ".join(f"{tokens}: {time / 1e3:.2f}" for tokens, time in zip(fit.tokens, fit.times, strict=True))
     formula = (
-        f"prompts {pa:.3f} + {pb:.5f} sum(L) + {pc:.2e} sum(L^2) ms\n"
-        f"decodes {da:.3f} + {db:.2e} sum(context) + {dc:.4f} batch ms"
+        f"ms by tokens of the batch: {pieces}\n"
+        f"and {fit.sequence:.1f} us for each sequence, {fit.pair:.4f} us for each pair of query and key"
     )
     table = Table(title="Step times: predicted over measured", caption=formula)
     table.add_column("load")
     for heading in ("steps", "mean step (ms)", "total (%)", "median |error| (%)"):
         table.add_column(heading, justify="right")
     for number, (name, steps) in enumerate(found):
-        taken = np.array([time for _, time in steps]) / 1e6
-        off = errors(fit, steps)
-        total = float(((off + 1) * taken).sum() / taken.sum() - 1)
+        taken, said = measured(steps), predicted(fit, steps)
+        total = float(said.sum() / taken.sum() - 1)
         how = "predicted" if number == len(found) - 1 else "fitted"
-        median = 100 * float(np.median(np.abs(off)))
-        table.add_row(f"{name} ({how})", str(len(steps)), f"{taken.mean():.2f}", f"{100 * total:+.1f}", f"{median:.1f}")
+        median = 100 * float(np.median(np.abs(said / taken - 1)))
+        table.add_row(
+            f"{name} ({how})", str(len(steps)), f"{taken.mean() / 1e3:.2f}", f"{100 * total:+.1f}", f"{median:.1f}"
+        )
     return table

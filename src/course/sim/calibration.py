@@ -14,20 +14,29 @@ if TYPE_CHECKING:
     from tiny_llm_ref.cluster.cost import StepCost
 
 
-class Calibration(msgspec.Struct, forbid_unknown_fields=True, tag_field="kind", tag="linear"):
-    """The file. prefill, decode: as of `Linear`, in ms. kv_bytes: of a token. engine: its settings."""
+class Calibration(msgspec.Struct, forbid_unknown_fields=True, tag_field="kind", tag="fitted"):
+    """The file. tokens, times_us, sequence_us, pair_us: as of `Fit`. kv_bytes: of a token. engine: its settings."""
 
-    prefill: tuple[float, float, float]
-    decode: tuple[float, float, float]
+    tokens: list[int]
+    times_us: list[float]
+    sequence_us: float
+    pair_us: float
     kv_bytes: int
     about: str
     engine: dict[str, int]
     ops: str
+    tp: int = 1
+
+    def cost(self, package: Package) -> "StepCost":
+        """The model."""
+        line = package.module("table").Line(list(zip(self.tokens, self.times_us, strict=True)))
+        return package.module("fitted").Fitted(line, self.sequence_us, self.pair_us)
 
 
 def calibration_of(fit: Fit, kv_bytes: int, about: str, settings: Settings, ops: str) -> Calibration:
     """For a fit."""
-    return Calibration(fit.prefill, fit.decode, kv_bytes, about, msgspec.to_builtins(settings), ops)
+    engine = msgspec.to_builtins(settings)
+    return Calibration(list(fit.tokens), list(fit.times), fit.sequence, fit.pair, kv_bytes, about, engine, ops)
 
 
 def read_calibration(package: Package, path: Path) -> tuple["StepCost", Settings, str]:
@@ -39,4 +48,4 @@ def read_calibration(package: Package, path: Path) -> tuple["StepCost", Settings
         raise CourseError(f"{path}: {error.strerror}: write it with `sim calibrate --out {path}`") from None
     except msgspec.DecodeError as error:
         raise CourseError(f"{path} is no calibration: {error}: write one with `sim calibrate`") from None
-    return package.module("cost").Linear(found.prefill, found.decode), settings, found.ops
+    return found.cost(package), settings, found.ops

@@ -2,7 +2,7 @@
 
 A file is JSON: {"kind": "linear", "prefill": [a, b, c], "decode": [a, b, c]} in ms, with "large" and "decode_large"
 where there are two regimes; or {"kind": "table", "folder": ..., "layers": ..., "overhead_us": ...}, the folder beside
-the file. "tp": GPUs that it was measured on, "kv_bytes": of a token.
+the file; or what `sim calibrate` writes. "tp": GPUs that it was measured on, "kv_bytes": of a token.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from course.errors import CourseError
+from course.sim.calibration import Calibration
 from course.sim.config import Pools
 from course.sim.package import Package
 from course.sim.vllm_profile import read_table
@@ -112,7 +113,7 @@ def _find(name: str, known: Mapping[str, object], noun: str) -> object:
 
 def _from_file(package: Package, pools: Pools, path: Path, tp: int) -> Engine:
     try:
-        fit = msgspec.json.decode(path.read_bytes(), type=_Linear | _Table)
+        fit = msgspec.json.decode(path.read_bytes(), type=_Linear | _Table | Calibration)
     except OSError as error:
         known = "mocker, opt-13b-a100, roofline"
         raise CourseError(f"step-time {path} is none of {known}, and no file ({error.strerror})") from None
@@ -124,5 +125,7 @@ def _from_file(package: Package, pools: Pools, path: Path, tp: int) -> Engine:
     if isinstance(fit, _Linear):
         cost = package.module("cost").Linear(fit.prefill, fit.decode, fit.large, fit.decode_large)
         return Engine(cost, blocks, fit.kv_bytes)
+    if isinstance(fit, Calibration):
+        return Engine(fit.cost(package), blocks, fit.kv_bytes)
     folder = path.parent / fit.folder
     return Engine(read_table(package.module("table"), folder, fit.layers, fit.overhead_us), blocks, fit.kv_bytes)
