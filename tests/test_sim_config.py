@@ -155,7 +155,7 @@ def test_a_deployment_is_what_was_asked_for():
     routing = built.routing
     assert (routing.policy, routing.decode_policy, routing.cost.credit) == ("kv-aware", "kv-aware", 0.5)
     assert (routing.temperature, routing.sync) == (0.2, None)
-    assert (built.handoff, built.conditional) == ("push", 256)
+    assert (built.handoff, built.rule.tokens, built.rule.share) == ("push", 256, 0.7)
     assert (built.transport.bytes_per_s, built.transport.nics) == (25_000_000_000, 2)
     assert built.transport.bytes_per_token == 147_456  # of Qwen3 8B
     assert built.control.lease == 3_000_000_000

@@ -91,7 +91,8 @@ class Routing:
     overload_blocks: int | None = option(None, count(1, 16384), "active blocks from which requests are refused")
     event_delay_ms: float = option(0.0, MILLISECONDS, "from a cache to the router")
     handoff: str = option("pull", one_of("pull", "push", "bootstrap"), "how KV goes from prefill to decode")
-    conditional: int | None = option(None, count(0, 256), "prompts below so many new tokens stay with decode")
+    conditional: int | None = option(None, count(0, 2048), "prompts with fewer new tokens may stay with decode")
+    conditional_share: float = option(0.7, above(0, 0.7), "if less than this part of them is new (1.1: all of them)")
 
 
 @dataclass(frozen=True)

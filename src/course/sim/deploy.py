@@ -27,6 +27,9 @@ def deployment(config: Config, package: Package, faults: "tuple[Fault, ...]" = (
     prefill_workers, workers = sizes(config)
     decode_tp = (pools.decode_tp if prefill_workers else None) or pools.tp
     built = engine(package, pools, decode_tp)
+    rule = None
+    if routing.conditional is not None:
+        rule = package.module("conditional").Conditional(tokens=routing.conditional, share=routing.conditional_share)
     prefill = None
     if prefill_workers:
         tp = pools.prefill_tp or pools.tp
@@ -38,7 +41,7 @@ def deployment(config: Config, package: Package, faults: "tuple[Fault, ...]" = (
         prefill=prefill,
         routing=_routing(config, package),
         handoff=routing.handoff,
-        conditional=routing.conditional,
+        rule=rule,
         transport=module.Transport(
             bytes_per_token=config.links.kv_bytes or built.kv_bytes,
             bytes_per_s=round(config.links.link_gbps * 1e9) if config.links.link_gbps else round(built.link),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .conditional import Rule
 from .cost import StepCost
 from .routing import CostConfig
 
@@ -114,14 +115,14 @@ class Deployment:
     """A whole deployment.
 
     pool: serves requests; with a prefill pool it only decodes, unless a prompt is not worth another worker.
-    conditional: effective prompt tokens below which a prompt stays on the decode worker, None for never.
+    rule: which prompts stay on the decode worker, None for none of them.
     """
 
     pool: Pool
     prefill: Pool | None = None
     routing: Routing = field(default_factory=Routing)
     handoff: Handoff = "pull"
-    conditional: int | None = None
+    rule: Rule | None = None
     transport: Transport = field(default_factory=Transport)
     control: Control = field(default_factory=Control)
     faults: Sequence[Fault] = ()

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from random import Random
 
-from .conditional import Conditional
 from .deployment import Deployment, Pool
 from .disaggregation import TwoStage
 from .fault_schedule import FaultSchedule
@@ -59,10 +58,9 @@ class Simulator:
         front = SplitFront(self.simulation, deployment, self.run, workload)
         maker = RouterMaker(self.simulation, deployment, front, self.losses, self.seed)
         first = maker.routers("prefill", prefill, routing.policy, routing.policy == "kv-aware")
-        rule = None if deployment.conditional is None else Conditional(tokens=deployment.conditional)
-        second = maker.routers("decode", deployment.pool, routing.decode_policy, rule is not None)
+        second = maker.routers("decode", deployment.pool, routing.decode_policy, deployment.rule is not None)
         hand_off = HandOff(deployment.handoff)
-        front.stages = [TwoStage(*pair, hand_off, rule) for pair in zip(first, second, strict=True)]
+        front.stages = [TwoStage(*pair, hand_off, deployment.rule) for pair in zip(first, second, strict=True)]
         return front
 
     def look(self, progress: Progress | None) -> None:
