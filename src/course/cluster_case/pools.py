@@ -48,10 +48,12 @@ class Group:
 
 
 class Pools:
-    """Pools by name, all workers old. start, drain: ns that one worker takes."""
+    """Pools by name. start, drain: ns that one worker takes. age: of those that are there, in ns."""
 
-    def __init__(self, counts: Mapping[str, int], start: int = 30 * SECOND, drain: int = 20 * SECOND):
-        self.groups = {name: Group(count, [10**13] * count) for name, count in counts.items()}
+    def __init__(
+        self, counts: Mapping[str, int], start: int = 30 * SECOND, drain: int = 20 * SECOND, age: int = 3600 * SECOND
+    ):
+        self.groups = {name: Group(count, [age] * count) for name, count in counts.items()}
         self.start, self.drain, self.now = start, drain, 0
 
     def scale(self, targets: Mapping[str, int]) -> None:

@@ -42,7 +42,7 @@ class Regression:
     its samples are not taken. window: samples kept. least: with fewer there is no line.
     """
 
-    def __init__(self, warm_up: int = 30 * SECOND, window: int = 64, least: int = 8):
+    def __init__(self, warm_up: int = 30 * SECOND, window: int = 32, least: int = 8):
         self.warm_up, self.least = warm_up, least
         self.points: deque[tuple[float, float]] = deque(maxlen=window)
 

@@ -207,9 +207,18 @@ _TASK_3 = [
         "TheBudgetIsSharedInTurns"),
     act("drained-is-free", HELD, "if not aims:", "GPUs of workers that drain are not free yet",
         "InvariantsOfRandomHistories"),
+    act("at-once-into-held", HELD, "if not aims:", "it grew and shrank at once", "GrowthFitsBesideWhatIsHeld"),
+    act("drain-not-held", HELD, HELD.replace("pools[name].held", "pools[name].wanted"),
+        "GPUs of workers that drain were taken for free", "GrowthFitsBesideWhatIsHeld"),
+    act("last-gpu-idle", HELD, HELD.replace("> self.budget", ">= self.budget"), "to the last GPU",
+        "GrowthFitsBesideWhatIsHeld"),
     act("empty-decisions", """        if all(aims[name] == pools[name].wanted for name in aims):
             return None
 """, "", "nothing changes", "InvariantsOfRandomHistories"),
+    Mutant("flip-flop-runs", 3, THRESHOLD, GUARD_D, "low and len(uses) > 1", "the threshold planner flaps",
+        "AConstantLoadSettles"),
+    Mutant("cold-runs", 3, LINE, "if age >= self.warm_up:", "if age >= 0:", "samples of cold engines poison",
+        "ColdEnginesDoNotCallForMore"),
 ]  # fmt: skip
 
 MET = "return predictions[sizes] >= target"
