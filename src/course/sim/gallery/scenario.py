@@ -23,9 +23,10 @@ class Outcome:
 class Scenario:
     """A complaint.
 
-    title: of few words. complaint: what users saw, and where (an issue of a project). broken, repaired: what each policy
-    does. play(module, repaired) -> what happens; module gives a module of the package's `cluster`. x, y: labels of the
-    plot's axes. kind: how its lines are drawn. check(broken, repaired): raises AssertionError unless the repair helps.
+    title: of few words. complaint: what users saw, and where (an issue of a project). broken, repaired: what each
+    policy does. play(module, repaired) -> what happens; module gives a module of the package's `cluster`.
+    check(broken, repaired): raises AssertionError unless the repair helps. x, y: labels of the plot's axes. kind: how
+    its lines are drawn, "line", "steps" or "bars".
     """
 
     title: str
