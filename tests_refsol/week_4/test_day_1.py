@@ -153,16 +153,16 @@ class CancellingIsQuick:
     """To cancel an event takes no longer where many others wait: nobody looks through the heap."""
 
     def inputs(rng):
-        return rng.integers(1, 10**9, 40_000).tolist()
+        return rng.integers(1, 10**9, 20_000).tolist()
 
     def observe(solution, inputs):
         kernel = solution.module("cluster.kernel")
         seconds = []
-        for many in (400, 40_000):
+        for many in (400, 20_000):
             simulation = kernel.Simulation()
             events = [simulation.at(t, kernel.Phase.ADMISSION, print) for t in inputs[:many]]
             start, taken = perf_counter(), []
-            for event in events[-200:]:
+            for event in events[-100:]:
                 start = perf_counter()
                 simulation.cancel(event)
                 taken.append(perf_counter() - start)
@@ -170,9 +170,9 @@ class CancellingIsQuick:
         return seconds
 
     def verify(inputs, got):
-        if got[1] > 20 * got[0] + 5e-6:
+        if got[1] > 8 * got[0] + 5e-6:
             raise AssertionError(
-                f"to cancel one of 400 events took {1e6 * got[0]:.1f} us, one of 40,000 {1e6 * got[1]:.1f} us: "
+                f"to cancel one of 400 events took {1e6 * got[0]:.1f} us, one of 20,000 {1e6 * got[1]:.1f} us: "
                 "mark the event, do not look for it in the heap"
             )
 
@@ -1333,8 +1333,30 @@ class FastForwardIsStepByStep:
         for one, (replica, hand) in zip(inputs, got, strict=True):
             agree(replica, hand, f"fast-forward, {one['scheduler']} scheduler, {one['memory']}")
         events, steps = (sum(runs[0][name] for runs in got) for name in ("events", "steps"))
-        if events > 0.9 * steps:
+        if events > 1.6 * steps:  # it would be more than two for each, one by one
             raise AssertionError(f"{steps} steps took {events} events: batches that do not change are one event")
+
+
+@case(task=5, params=[{"memory": "rows"}, {"memory": "trace"}])
+class ThePreemptedComesBackAtOnce:
+    """Who is preempted because no token was left for a prompt comes back with the very next batch: the batch that sent
+    it away does not come again, though all in it decode."""
+
+    def inputs(rng, memory):
+        scripts = []
+        for page in (1, 2, 4):
+            requests = [{"time": 0, "uid": uid, "prompt": int(rng.integers(1, 5)), "answer": 16} for uid in range(2)]
+            adds = [one | {"limit": 17, "hashes": []} for one in requests]
+            engine = {"scheduler": "mixed", "memory": memory, "page": page, "pages": 24 // page, "rows": 2, "budget": 0}
+            scripts.append({"adds": adds, "aborts": [], "looks": [], "price": [90, 9, 1, 70, 5, 1]} | engine)
+        return scripts
+
+    def observe(solution, inputs):
+        return [[on_a_replica(solution, one, 4096), by_hand(solution, one)] for one in inputs]
+
+    def verify(inputs, got):
+        for replica, hand in got:
+            agree(replica, hand, "fast-forward, a memory of 24 positions")
 
 
 @case(task=5)

@@ -42,7 +42,8 @@ def script(rng: np.random.Generator, requests: int = 30, **engine: object) -> di
     page = int(rng.choice([2, 4, 8, 16]))
     price = [1000, 10, 1, 0, 0, 0] if tick == 500 else [int(n) for n in rng.integers(1, 300, 6)]
     shape = {"page": page, "pages": LONGEST // page + int(rng.integers(20)), "rows": int(rng.choice([2, 4, 8]))}
-    return {"adds": adds, "aborts": aborts, "looks": looks, "budget": 32, "price": price} | shape | engine
+    shape["budget"] = int(rng.choice([4, 32]))  # over one token for each row
+    return {"adds": adds, "aborts": aborts, "looks": looks, "price": price} | shape | engine
 
 
 def scheduler_of(solution: object, script: dict[str, object]) -> object:

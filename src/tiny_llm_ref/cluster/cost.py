@@ -33,9 +33,11 @@ class StepShape(NamedTuple):
     # ANCHOR_END: shape
 
 
+# ANCHOR: is_decode
 def is_decode(step: Step) -> bool:
     """Whether a step runs the newest token of an answer, to choose the next."""
     return step.samples and step.end - step.start == 1 and step.start >= step.request.prompt_len
+    # ANCHOR_END: is_decode
 
 
 def shape_of(steps: Sequence[Step]) -> StepShape:
@@ -78,11 +80,13 @@ class Formula:
         """Nanoseconds, rounded."""
         return int(self.time(shape) + 0.5)
 
+    # ANCHOR: step_times
     def step_times(self, shape: StepShape, steps: int) -> np.ndarray:
         """(steps,) int64: each step's context is longer by a token for each request."""
         contexts = shape.decode_context + shape.n_decode * np.arange(steps)
         times = self.time(shape._replace(decode_context=contexts)) + 0.5
         return times.astype(np.int64) if isinstance(times, np.ndarray) else np.full(steps, int(times))
+        # ANCHOR_END: step_times
 
 
 class Linear(Formula):

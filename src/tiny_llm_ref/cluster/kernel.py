@@ -12,6 +12,7 @@ Event = list
 """[time, phase, sequence, callback, args]: what `at` returns and `cancel` takes. Read it, never write to it."""
 
 
+# ANCHOR: phase
 class Phase(IntEnum):
     """The order of what happens at the same time. What a batch is chosen from comes first, the choice last."""
 
@@ -22,6 +23,7 @@ class Phase(IntEnum):
     TELEMETRY = 4
     SCALING = 5
     LAUNCH = 6
+    # ANCHOR_END: phase
 
 
 # ANCHOR: simulation

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 
-# ANCHOR: lindley
 def lindley(arrivals: Sequence[int], services: Sequence[int], servers: int = 1) -> list[int]:
     """When each job ends, in ns: it starts when it has come and the first of the servers is free.
 
@@ -27,15 +26,14 @@ def lindley(arrivals: Sequence[int], services: Sequence[int], servers: int = 1) 
     return ends
 
 
-# ANCHOR_END: lindley
-
-
+# ANCHOR: load
 def load(rate: float, service: float, servers: int = 1) -> float:
     """Utilisation rho of each server. Raises ValueError from 1 on."""
     rho = rate * service / servers
     if not 0 <= rho < 1:
         raise ValueError(f"utilisation is {rho:g}: a queue is stable below 1 only")
     return rho
+    # ANCHOR_END: load
 
 
 def mg1_wait(rate: float, service: float, second_moment: float) -> float:

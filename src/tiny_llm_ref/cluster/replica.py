@@ -49,8 +49,7 @@ class Replica:
         self.flight: Flight | None = None
         self.busy_time = self.steps = 0
         self._launching = False
-        self._last: dict[Request, int] = {}
-        """The length of each request that has not ended when it will choose STOP."""
+        self._last: dict[Request, int] = {}  # the length of each that has not ended, when it will choose STOP
 
     def add(self, request: Request) -> None:
         """Accept a request now. Raises ValueError as `Scheduler.add` does, and where it would have no token."""
@@ -126,6 +125,7 @@ class Replica:
         done = self.simulation.at(int(ends[-1]), Phase.STEP_DONE, self.done)
         self.flight = Flight(batch, start, ends, done)
 
+    # ANCHOR: repeats
     def repeats(self, batch: Batch, shape: StepShape, waiting: int) -> int:
         """How often this launched batch runs before anything can change; 1 where the next may be another.
 
@@ -135,6 +135,7 @@ class Replica:
             return 1
         left = min([min(self._last[r], r.max_device_len) - r.device_len for r, *_ in batch.steps]) + 1
         return runs(self.scheduler.memory, batch, min(left, self.max_steps), self.spare())
+        # ANCHOR_END: repeats
 
     def spare(self) -> int:
         """Pages that steps may take late, when the last of many ends: all that can be had.

@@ -51,6 +51,7 @@ class ModelShape:
     active: int = 1
     itemsize: int = 2
 
+    # ANCHOR: sizes
     @property
     def kv_bytes(self) -> int:
         """Bytes of keys and values of one token."""
@@ -74,6 +75,7 @@ class ModelShape:
     def experts_read(self, tokens: int) -> float:
         """Experts that some of `tokens` go to, if each chooses at random."""
         return self.experts * (1 - (1 - self.active / self.experts) ** tokens)
+        # ANCHOR_END: sizes
 
 
 QWEN3 = {
