@@ -9,6 +9,7 @@ from .rpc import RemoteError
 from .transport import Clock, Json
 
 
+# ANCHOR: discovery
 class Discovery:
     """What one process asks the registry at `address`.
 
@@ -26,6 +27,7 @@ class Discovery:
         if "expired" in answer:
             raise LeaseError(answer["expired"])
         return answer["value"]
+        # ANCHOR_END: discovery
 
     async def start(self) -> None:
         """Get a lease. Raises LeaseError where it came too late."""

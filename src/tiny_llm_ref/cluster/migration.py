@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from .transport import Clock, Json
 
 
+# ANCHOR: progress
 @dataclass
 class Progress:
     """How far an answer is. Knows no worker.
@@ -22,6 +23,7 @@ class Progress:
     max_tokens: int
     tokens: list[int] = field(default_factory=list)
     finish_reason: str | None = None
+    # ANCHOR_END: progress
 
     def request(self) -> Json:
         """What to ask the next worker: the rest. Raises ValueError where there is none."""

@@ -56,6 +56,7 @@ class Server:
             for task in list(calls.values()):
                 task.cancel()
 
+    # ANCHOR: begin
     async def begin(self, connection: Connection, frame: Message, calls: dict[Json, asyncio.Task[None]]) -> None:
         """Begin to answer a call, or refuse it."""
         number, name = frame["id"], frame["name"]
@@ -66,6 +67,7 @@ class Server:
         self.active[task], calls[number] = None, task
         task.add_done_callback(self.active.pop)
         task.add_done_callback(lambda _: calls.pop(number))
+        # ANCHOR_END: begin
 
     async def answer(self, connection: Connection, number: Json, items: AsyncIterator[Json]) -> None:
         """Send the items of an answer, and how it ended. Says nothing once this process must not."""

@@ -14,6 +14,7 @@ Message = dict[str, Json]
 SECOND = 1_000_000_000
 
 
+# ANCHOR: clock
 class Clock(Protocol):
     """The time of one process, in ns. Only durations mean something to others: no two processes share a clock."""
 
@@ -29,6 +30,7 @@ class Clock(Protocol):
     def timeout_at(self, time: int) -> AbstractAsyncContextManager[object]:
         """What runs inside is cancelled at `time`, and raises TimeoutError."""
         ...
+        # ANCHOR_END: clock
 
 
 # ANCHOR: transport
