@@ -12,6 +12,7 @@ from course.book.library import Library
 from course.book.page import BookError, Page, fences, map_prose, segments
 from course.errors import CourseError
 from course.paths import BOOK
+from course.sim.config import OPTIONS
 
 PAGE = Page("week1-01-x.md", "")
 COURSE = curriculum.load()
@@ -114,6 +115,14 @@ def test_badge_and_day_and_week_come_from_the_registry():
     assert 'href="#task-1"' in day
     week = badges.week(COURSE, PAGE, 1, "1")
     assert week.count("<tr>") == len(COURSE.week(1).days) + 2
+
+
+def test_options_of_the_simulator_come_from_their_definition():
+    html = expand("{{#options routing}}\n")
+    assert html.count("<tr>") == 1 + len([one for one in OPTIONS.values() if one.group == "routing"])
+    assert "<code>--router NAME</code></td><td>round-robin</td>" in html
+    with pytest.raises(BookError, match="no group of options 'roads'"):
+        expand("{{#options roads}}\n")
 
 
 @pytest.mark.parametrize("argument", ["9.1.1", "1.99.1", "1.1.99", "1.1", "", "a.b.c"])

@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course import curriculum
-from course.book import badges, figures, glossary, hints, math, quiz
+from course.book import badges, figures, glossary, hints, math, quiz, sim_options
 from course.book.page import BUILT_IN, DIRECTIVE, PROSE, Page, Segment, blocks, directive, segments
 from course.curriculum import Curriculum
 from course.errors import CourseError
 
-RENDERERS = {"badge": badges.badge, "day": badges.day, "week": badges.week, "hints": hints.render}
+RENDERERS = {
+    "badge": badges.badge,
+    "day": badges.day,
+    "week": badges.week,
+    "hints": hints.render,
+    "options": sim_options.render,
+}
 NAMES = (*RENDERERS, "quiz", "figure", *BUILT_IN)
 
 

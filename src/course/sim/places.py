@@ -57,9 +57,9 @@ def on_ray(points: Sequence[Point], address: str) -> Iterator[Json]:
         for reference in [task.remote(point) for point in points]:
             yield ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        raise (
-            error.cause if isinstance(error.cause, CourseError) else CourseError(f"a task of Ray failed: {error}")
-        ) from None
+        if isinstance(error.cause, CourseError):
+            raise error.cause from None
+        raise CourseError(f"a task of Ray failed: {error}") from None
     except ray.exceptions.RayError as error:
         raise CourseError(f"the Ray cluster failed: {error}") from None
     finally:
@@ -70,7 +70,8 @@ def choose(jobs: int | None, address: str | None) -> Callable[[Sequence[Point]],
     """Where to compute. jobs: processes, None for one per core."""
     if address is not None:
         return lambda points: on_ray(points, address)
-    number = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    number = jobs or cores
     return lambda points: here(points) if min(number, len(points)) == 1 else in_processes(points, number)
 
 
