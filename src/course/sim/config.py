@@ -85,6 +85,8 @@ class Routing:
     active: float = option(0.0, at_least(0, 1), "kv-aware: cost of each active request")
     temperature: float = option(0.0, at_least(0, 0.5), "kv-aware: 0 takes the cheapest, more spreads the choice")
     approximate: bool = option(False, FLAG, "kv-aware: guess what is cached from own choices, without events")
+    fetch: bool = option(False, FLAG, "kv-aware: take cached blocks from other workers, all caches are one")
+    fetch_credit: float = option(0.9, share(0.9), "with --fetch: what a block counts that another worker has cached")
     routers: int = option(1, count(1, 2), "routers that choose on their own")
     sync_ms: float = option(0.0, at_least(-1, 100, "MS"), "until they hear of each other, -1 for never")
     busy_prefill_tokens: int | None = option(None, count(1, 65536), "prompt tokens from which a worker is busy")

@@ -87,7 +87,15 @@ def _pool(config: Config, package: Package, built: Engine, workers: int, gpus: i
 
 def _routing(config: Config, package: Package) -> object:
     chosen = config.routing
-    weights = package.module("routing").CostConfig(chosen.credit, chosen.decay, chosen.prefill_scale, chosen.active)
+    weights = package.module("routing").CostConfig(
+        chosen.credit,
+        chosen.decay,
+        chosen.prefill_scale,
+        chosen.active,
+        shared=chosen.fetch_credit if chosen.fetch else 0.0,
+    )
+    if chosen.fetch and chosen.router != "kv-aware":
+        raise CourseError(f"fetch needs to know who has what: use --router kv-aware, not {chosen.router}")
     if chosen.sync_ms < 0 and chosen.sync_ms != -1:
         raise CourseError(f"sync-ms {chosen.sync_ms:g} is neither -1 (never) nor at least 0")
     return package.module("deployment").Routing(
@@ -96,6 +104,7 @@ def _routing(config: Config, package: Package) -> object:
         cost=weights,
         temperature=chosen.temperature,
         approximate=chosen.approximate,
+        fetch=chosen.fetch,
         routers=chosen.routers,
         sync=None if chosen.sync_ms < 0 else round(chosen.sync_ms * MS),
         busy_prefill_tokens=chosen.busy_prefill_tokens,

@@ -48,9 +48,9 @@ class Routing:
 
     policy: for every request, or in two stages for the prompt; decode_policy: for the answer in two stages.
     cost: weights of the KV-aware one. temperature: 0 takes the cheapest. approximate: guess what is cached from own
-    decisions, without events. routers: front ends that choose on their own; sync: ns until they hear of each other,
-    None for never. busy_prefill_tokens, overload_blocks: limits of `RouterConfig`. event_delay: ns from a cache to a
-    router.
+    decisions, without events. fetch: take cached blocks from the worker that has most of them. routers: front ends that
+    choose on their own; sync: ns until they hear of each other, None for never. busy_prefill_tokens, overload_blocks:
+    limits of `RouterConfig`. event_delay: ns from a cache to a router.
     """
 
     policy: PolicyName = "round-robin"
@@ -58,6 +58,7 @@ class Routing:
     cost: CostConfig = field(default_factory=CostConfig)
     temperature: float = 0.0
     approximate: bool = False
+    fetch: bool = False
     routers: int = 1
     sync: int | None = 0
     busy_prefill_tokens: int | None = None

@@ -6,6 +6,7 @@ was lost, and notes everything.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from ..serving.request import Request
 from .active import News
@@ -14,6 +15,7 @@ from .event_channel import EventChannel
 from .events import Event
 from .hashing import key_hashes
 from .kernel import Phase, Simulation
+from .prefix_fetch import PrefixFetch
 from .record import Record, check_conserved
 from .recorder import Recorder
 from .router import Decision
@@ -57,6 +59,7 @@ class FrontEnd:
         self.routers: list[SyncedRouter] = []
         self.channels: list[EventChannel] = []
         self.workers: dict[int, Worker] = {}
+        self.fetch = PrefixFetch(simulation, deployment, run, self.workers)
         self.jobs: dict[int, Job] = {}
         self.outputs: dict[int, int] = {}
         """The true length of each answer that has not ended: only `left` reads it."""
@@ -125,7 +128,7 @@ class FrontEnd:
             job, worker = self.jobs[uid], self.workers[number]
             job.worker = worker
             job.record.decode_worker = worker.name
-            self.deliver(job)
+            self.fetch.bring(job.request, worker, self.router(job).index, partial(self.deliver, job))
 
     def deliver(self, job: Job) -> None:
         """A request reaches its worker, or waits until that can be reached."""
@@ -197,7 +200,9 @@ class FrontEnd:
 
     def worker(self, number: int, name: str, kind: str, pool: Pool) -> Worker:
         """A new worker, which nobody knows yet."""
-        return Worker(self.simulation, number, name, kind, pool, self, tells=bool(self.channels))
+        worker = Worker(self.simulation, number, name, kind, pool, self, tells=bool(self.channels))
+        worker.wire(self.deployment.transport)
+        return worker
 
     def event(self, worker: Worker, event: Event) -> None:
         """A worker's cache has changed: the routers of its pool hear of it."""

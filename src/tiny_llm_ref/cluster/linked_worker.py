@@ -9,12 +9,10 @@ from typing import Literal
 
 from .alarm import Alarm
 from .connector import Ask, Copy, Order, Refused, Release, Start, Stop
-from .courier import EVERYTHING, Courier
 from .deployment import Transport
 from .handoff import Ticket, Transfer
 from .held_memory import HeldTraceMemory
 from .kernel import Event, Phase
-from .link import Link
 from .receiver import Receiver
 from .run import Moved
 from .sender import Sender
@@ -47,12 +45,10 @@ class LinkedWorker(Worker):
         self, peers: Mapping[int, "LinkedWorker"], transport: Transport, carrier: Literal["prefill", "decode"]
     ) -> None:
         """Connect it with others."""
-        self.peers, self.transport, self.carrier = peers, transport, carrier
+        self.wire(transport)
+        self.peers, self.carrier = peers, carrier
         self.targets: dict[Transfer, LinkedWorker] = {}
         self.answers: dict[int, TraceRequest] = {}
-        self.nics = {f"nic-{nic}": Link(transport.bytes_per_s, transport.latency) for nic in range(transport.nics)}
-        slices = transport.slice_bytes if transport.nics > 1 else EVERYTHING.length
-        self.courier = Courier(self.simulation, self.nics, slices)
         self.sender = Sender(self.memory, self.pool.gpus, transport.kv_heads)
         self.receiver = Receiver(self.memory, self.pool.gpus, transport.kv_heads)
         self.alarms = [
@@ -111,11 +107,6 @@ class LinkedWorker(Worker):
     def lose(self, peer: "LinkedWorker") -> None:
         """Another worker is gone, says discovery."""
         self.do(self.receiver.lost, peer.number)
-
-    def set_rate(self, factor: float) -> None:
-        """Let the first NIC go on at a part of its rate."""
-        name = next(iter(self.nics))
-        self.courier.set_rate(name, int(self.transport.bytes_per_s * factor))
 
     def after(self, request: TraceRequest) -> None:
         """A request of this worker has ended: its pages may go, or must stay for somebody else."""

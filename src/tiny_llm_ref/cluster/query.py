@@ -62,8 +62,11 @@ class Query:
     def candidates(self) -> list[Candidate]:
         """What the cost function needs, for each worker."""
         result, names = [], self.request.blocks
+        most = max(self.scores.values(), default=0) if self.cost.shared else 0
         for worker in self.workers:
             active = self.load.workers[worker]
             blocks = active.blocks_with(names) if self.cost.assume_reuse else active.active_blocks + len(names)
-            result.append(Candidate(worker, self.overlap(worker), active.prefill_tokens, blocks, len(active.requests)))
+            overlap, requests = self.overlap(worker), len(active.requests)
+            beyond = max(most - overlap, 0)  # another worker has them: they can be fetched
+            result.append(Candidate(worker, overlap, active.prefill_tokens, blocks, requests, shared=beyond))
         return result

@@ -5,6 +5,7 @@ Carries out what two-stage routing orders, and tells it what became of that.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..serving.request import Request
 from .active import News
@@ -70,7 +71,8 @@ class SplitFront(FrontEnd):
                     job = self.jobs[uid]
                     job.prompt = job.request.clone(1)
                     job.transfer, job.record.prefill_worker = ticket.transfer, worker.name
-                    self.reach(worker, worker.accept, job.prompt, ticket.transfer)
+                    accept = partial(self.reach, worker, worker.accept, job.prompt, ticket.transfer)
+                    self.fetch.bring(job.prompt, worker, self.stage(job).prefill.index, accept)
                 case Decode(uid, _, ticket):
                     self.decode(self.jobs[uid], worker, ticket)
                 case Cancel(uid):

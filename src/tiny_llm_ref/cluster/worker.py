@@ -14,10 +14,12 @@ from ..serving.mixed import MixedScheduler
 from ..serving.request import Batch, Request
 from ..serving.scheduler import Scheduler
 from .cost import Formula, StepCost, StepShape, is_decode
-from .deployment import Pool
+from .courier import EVERYTHING, Courier
+from .deployment import Pool, Transport
 from .events import Event, EventLog
 from .hashing import traced_hashes
 from .kernel import Phase, Simulation
+from .link import Link
 from .recorder import Recorder
 from .replica import Replica
 from .run import Sample, Steps, WorkerRun
@@ -117,6 +119,31 @@ class Worker:
         """Serve a request. Raises ValueError for one that no engine of this pool can hold."""
         self.replica.add(request)
         self._first[request.uid] = True
+
+    def wire(self, transport: Transport) -> None:
+        """Give it NICs."""
+        self.transport = transport
+        self.nics = {f"nic-{nic}": Link(transport.bytes_per_s, transport.latency) for nic in range(transport.nics)}
+        slices = transport.slice_bytes if transport.nics > 1 else EVERYTHING.length
+        self.courier = Courier(self.simulation, self.nics, slices)
+
+    def set_rate(self, factor: float) -> None:
+        """Let the first NIC go on at a part of its rate."""
+        name = next(iter(self.nics))
+        self.courier.set_rate(name, int(self.transport.bytes_per_s * factor))
+
+    def adopt(self, request: Request, blocks: int) -> None:
+        """The first blocks of a prompt have come from elsewhere: they are cached here, if there is room."""
+        self.replica.wake()
+        memory, tree = self.memory, self.memory.tree
+        keys = request.page_keys(memory.page_size, blocks * memory.page_size)
+        pages, node = tree.match(keys)
+        tree.lock(node)
+        more = len(keys) - len(pages)
+        if more <= memory.available:
+            memory.evict(max(more - memory.allocator.available, 0))
+            tree.insert(keys, [*pages, *memory.allocator.allocate(more)])
+        tree.unlock(node)
 
     def abort(self, uid: int) -> None:
         """Stop serving a request, if it is here."""
