@@ -1463,7 +1463,7 @@ class AllOutcomesInTheirOrder:
 
 @case(task=3)
 class ChildrenEndBeforeTheirParent:
-    """A collect_all that is told to stop ends its children first: none is left when it returns, none begins then."""
+    """A collect_all that is told to stop ends its children first: none is left when it returns."""
 
     def inputs(rng):
         return {"n": int(rng.integers(3, 7)), "window": int(rng.integers(1, 4))}
@@ -1494,11 +1494,11 @@ class ChildrenEndBeforeTheirParent:
         window = min(inputs["window"], inputs["n"])
         explain(len(got["before"]), window, f"{len(got['before'])} children began, expected {window}")
         begun = [name for what, name in got["log"] if what == "begin"]
-        explain(begun, list(range(window)), f"children {begun} began, also after they were told to stop")
         ends = [name for what, name in got["log"] if what == "end"]
-        explain(ends, [*range(window), "parent"], f"ends came in the order {ends}: expected the children, then the "
-            f"parent", {
-            "the parent did not wait for its children": ["parent", *range(window)]})  # fmt: skip
+        text = f"children {begun} began, ends came in the order {ends}: expected all of them, then the parent"
+        early = "parent" in ends and ends[-1] != "parent"
+        right = ends[-1:] == ["parent"] and sorted(ends[:-1]) == sorted(begun)
+        expect(right, text, {"the parent did not wait for its children": early or len(ends) <= len(begun)})
         explain(got["outcomes"], [["CancelledError", ""]], f"the parent ended with {got['outcomes']}")
 
 
@@ -1811,7 +1811,7 @@ class OnePumpRunsAll:
         })  # fmt: skip
         explain(got["now"], 0, f"callbacks that are due now took {got['now']} ns")
         want = [n - 1, "other", 2 * n - 1]
-        explain(got["turns"], want, f"two processes have a callback due, the first makes another one due: {got['turns']}, "
+        explain(got["turns"], want, f"two processes have callbacks due, one makes another due: {got['turns']}, "
             f"expected {want}", {
             "what a callback makes due must run in another round, after all that were due before": [
                 n - 1, 2 * n - 1, "other"]})  # fmt: skip
@@ -2012,7 +2012,8 @@ class ErrorsComeOut:
         refused(got["fail"], "KeyError", "the task raised", word)
         refused(got["callback"], "InterruptedError", "a callback raised, and nobody waits for it", word)
         text = f"the awaited tasks were done after 1 s; the run went on to {got['early']} ns"
-        explain(got["early"], SECOND, text, {"nobody leaves the simulation when the task is done": 1_000_000 * SECOND})
+        late = {"nobody leaves the simulation when the task is done": got["early"] > 1000 * SECOND}
+        expect(got["early"] == SECOND, text, late)
         n = inputs["n"]
         want = sorted([*(i for i in range(n) if i != 1), *(10 + i for i in range(n))])
         text = (
