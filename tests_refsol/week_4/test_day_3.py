@@ -456,10 +456,22 @@ def noted(scene: Scene):
 
 
 async def ended(scene: Scene, task: asyncio.Task, within: int) -> int | None:
-    """When a task ends, None if it does not within some ns."""
+    """When a task ends, None if it does not within some ns. Raises what it raises."""
     done, _ = await asyncio.wait([task], timeout=within / SECOND)
-    task.cancel()
-    return scene.now if done else None
+    if not done:
+        task.cancel()
+        return None
+    task.result()
+    return scene.now
+
+
+async def until(scene: Scene, holds, task: asyncio.Task) -> None:
+    """Wait until something holds, or a task has ended, for a minute at most. Raises what the task raised."""
+    end = scene.now + 60 * SECOND
+    while not (holds() or task.done() or scene.now > end):
+        await scene.wait(MS)
+    if task.done():
+        task.result()
 
 
 @case(task=2, params=[{"latency": 1}, {"latency": 40}, {"latency": 700}])
@@ -561,12 +573,12 @@ class TheProcessStopsFirst:
             discovery = scene.discovery("worker")
             await discovery.start()
             task = asyncio.create_task(discovery.keep_alive())
-            while len(registry.came) < inputs["renewals"]:
-                await scene.wait(MS)
-            await scene.wait(int(registry.came[-1] - latency + half * TTL + part * latency) - scene.now)
+            await until(scene, lambda: len(registry.came) == inputs["renewals"], task)
+            last = max([3 * latency, *registry.came])
+            await scene.wait(int(last - latency + half * TTL + part * latency) - scene.now)
             cut = scene.now
             scene.network.cut("worker", "store")
-            there = max(registry.came) + TTL
+            there = max([last, *registry.came]) + TTL
             end = await ended(scene, task, 4 * TTL)
             return {"cut": cut, "came": registry.came, "end": end, "there": there, "alive": discovery.alive}
 
@@ -574,14 +586,14 @@ class TheProcessStopsFirst:
 
     def verify(inputs, got):
         latency, end = inputs["latency"], got["end"]
-        sent = max(came - latency for came in got["came"] if came + latency <= got["cut"])
+        sent = max([0, *(came - latency for came in got["came"] if came + latency <= got["cut"])])
         text = f"latency {latency}, cut at {got['cut']} ns, the last renewal that was answered was sent at {sent}"
         demand(end is not None, f"{text}: `keep_alive` never returns. Nobody else can stop a process that is cut off")
         if end != sent + TTL:
             blame(f"{text}: `keep_alive` returned at {end}, expected {sent + TTL}", {
                 "counted from when the answer came: the registry counts from before that":
                     end == sent + 2 * latency + TTL,
-                "a renewal counts only once it is answered": end == max(got["came"]) - latency + TTL,
+                "a renewal counts only once it is answered": end == max([0, *got["came"]]) - latency + TTL,
                 "one that hangs is no reason to stop before the deadline": end < sent + TTL,
             })  # fmt: skip
         demand(end <= got["there"], f"{text}: it stopped at {end}, the registry had forgotten it at {got['there']}")
@@ -689,8 +701,7 @@ class ABlockedLoopLosesItsLease:
                 seen.update(gone=tasks[0].done(), renewals=renewals, alive=discovery.alive)
 
             task = loop.create_task(worker())
-            while not task.done():
-                await scene.wait(MS)
+            await until(scene, lambda: False, task)
             return seen
 
         return Scene(solution, latency=inputs["first"]).run(main)
@@ -1091,8 +1102,7 @@ class SilenceIsAFailure:
             client = await scene.client(idle=inputs["idle"])
             got, begun = [], scene.now
             call = asyncio.create_task(outcome(collect(client.call(WISH), got)))
-            while len(got) < inputs["tokens"]:
-                await scene.wait(MS)
+            await until(scene, lambda: len(got) >= inputs["tokens"], call)
             cut = scene.now
             scene.network.cut("client", "worker")
             end = await ended(scene, call, 20 * SECOND)
@@ -1160,8 +1170,7 @@ class NothingIsSentWithoutALease:
             worker = await on_loop(scene, loop, scene.worker("worker", handler))
             client = await scene.client()
             call = asyncio.create_task(outcome(collect(client.call({"token_ids": [1], "max_tokens": 400}), got)))
-            while len(got) < inputs["tokens"]:
-                await scene.wait(MS)
+            await until(scene, lambda: len(got) >= inputs["tokens"], call)
             await scene.wait(MS)
             before = len(got)
             await scene.wait(inputs["block"] + TTL)
@@ -1180,8 +1189,7 @@ class NothingIsSentWithoutALease:
 async def on_loop(scene: Scene, loop, work):
     """The result of a coroutine that runs on another process's loop."""
     task = loop.create_task(work)
-    while not task.done():
-        await scene.wait(MS)
+    await until(scene, lambda: False, task)
     return task.result()
 
 
