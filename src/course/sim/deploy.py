@@ -44,6 +44,7 @@ def deployment(config: Config, package: Package, faults: "tuple[Fault, ...]" = (
         rule=rule,
         transport=module.Transport(
             bytes_per_token=config.links.kv_bytes or built.kv_bytes,
+            kv_heads=built.kv_heads,
             bytes_per_s=round(config.links.link_gbps * 1e9) if config.links.link_gbps else round(built.link),
             nics=config.links.nics,
             latency=round(config.links.link_us * US),

@@ -12,6 +12,7 @@ from course.errors import CourseError
 from course.trace_file import TraceFile
 
 if TYPE_CHECKING:
+    from tiny_llm_ref.cluster.record import Record
     from tiny_llm_ref.cluster.run import Moved, Run, Steps
 
 US = 1000
@@ -91,7 +92,7 @@ def _moves(tracks: Tracks, run: "Run") -> None:
         label = f"{move.source} to {move.target}"
         tracks.file.slice(label, pid, tid, move.start / US, move.end / US, args)
         record = run.records[move.uid]
-        if move.status != "done" or record.prefill_end is None or record.decode_start is None:
+        if move.status != "done" or record.migrations or not _in_order(record, move):
             continue
         flow = {"name": "KV", "cat": "kv", "id": next(numbers)}
         ends = ((move.source, record.prefill_end - 1), (move.target, record.decode_start))
@@ -99,6 +100,12 @@ def _moves(tracks: Tracks, run: "Run") -> None:
         tracks.file.write(ph="s", pid=out_pid, tid=out_tid, ts=ends[0][1] / US, **flow)
         tracks.file.write(ph="t", pid=pid, tid=tid, ts=move.start / US, **flow)
         tracks.file.write(ph="f", bp="e", pid=in_pid, tid=in_tid, ts=ends[1][1] / US, **flow)
+
+
+def _in_order(record: "Record", move: "Moved") -> bool:
+    """Whether the KV of a prompt moved from its prefill to its decode, and not what another worker had cached."""
+    prefill, decode = record.prefill_end, record.decode_start
+    return prefill is not None and decode is not None and prefill <= move.start and move.end <= decode
 
 
 def lanes(moves: "list[Moved]") -> "list[tuple[str, Moved]]":

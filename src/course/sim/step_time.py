@@ -30,12 +30,16 @@ UTILISATION = 0.9
 
 @dataclass(frozen=True)
 class Engine:
-    """What is known of one engine. kv_blocks, kv_bytes (of a token), link (bytes/s of a NIC): unless told otherwise."""
+    """What is known of one engine. kv_blocks, kv_bytes (of a token), link (bytes/s of a NIC): unless told otherwise.
+
+    kv_heads: that its GPUs share.
+    """
 
     cost: "StepCost"
     kv_blocks: int
     kv_bytes: int = KV_BYTES
     link: float = LINK_BYTES
+    kv_heads: int = 8
 
 
 class _Linear(msgspec.Struct, forbid_unknown_fields=True, tag_field="kind", tag="linear"):
@@ -95,7 +99,7 @@ def _roofline(package: Package, pools: Pools, tp: int) -> Engine:
         blocks = int((UTILISATION * tp * machine.memory - _weights(model)) // (model.kv_bytes * pools.block_size))
         if blocks < 1:
             raise CourseError(f"{pools.model} does not fit into {tp} x {pools.machine}: raise --tp")
-    return Engine(cost, blocks, model.kv_bytes, machine.nic or LINK_BYTES)
+    return Engine(cost, blocks, model.kv_bytes, machine.nic or LINK_BYTES, model.kv_heads)
 
 
 def _weights(model: object) -> int:
