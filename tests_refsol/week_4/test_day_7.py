@@ -303,33 +303,36 @@ class TheClassicPlannerCorrects:
 TTFT = 500 * MS
 
 
-def later(row: dict, hits=True, missed=True, always=False) -> dict[str, int]:
-    counts = workers(row, new=max(1.0, row["input"] * (1 - row["hits"])) if hits else None)
-    if missed and (row["observed"] > 1 or always):
-        counts["prefill"] = max(counts["prefill"], ceil(row["observed"]))
+def later(row: dict, hits=True, missed=True, observed=False, pick=max) -> dict[str, int]:
+    new = max(1.0, row["input"] * (1 - row["hits"])) if hits else row["input"]
+    counts, times = workers(row, new=new), row["observed"] if observed else ttft_of(new) / row["ttft"]
+    if missed and times > 1:
+        counts["prefill"] = pick(counts["prefill"], ceil(times))
     return counts
 
 
 @case(task=1)
 class TheLaterPlannerCountsWhatIsNew:
-    """Cached tokens cost no prefill worker; a mean TTFT of n times the target asks for n of them at least."""
+    """Cached tokens cost no prefill worker; a prompt that takes n times the TTFT target asks for n of them at least."""
 
     def inputs(rng):
         rows = [demand_of(rng) for _ in range(40)]
         for i, row in enumerate(rows):
             row["requests"] = float(rng.integers(1, 3000)) / 100 if i % 2 else 0.02
-            row["hits"] = [0.0, 0.4, 0.95, 1.0][i % 4]
+            row["hits"], row["ttft"] = [0.0, 0.4, 0.95, 1.0][i % 4], TTFT / [1, 5, 25, 100][i // 4 % 4]
         return rows
 
     def observe(solution, inputs):
         planner, objective = solution.module("cluster.planner"), solution.module("cluster.goodput").Objective
         got = []
         for row in inputs:
-            ours = planner.ThroughputPlanner(straight(solution, *row["gpus"]), objective(ttft=TTFT, tpot=row["target"]))
+            ours = planner.ThroughputPlanner(
+                straight(solution, *row["gpus"]), objective(ttft=row["ttft"], tpot=row["target"])
+            )
             empty = ours.targets()
             traffic = {"duration": 100 * SECOND, "requests": round(row["requests"] * 100)}
             traffic |= {"input_length": row["input"], "output_length": row["output"], "hit_rate": row["hits"]}
-            ours.learn(seen_of(solution, traffic | {"ttft": TTFT * row["observed"], "itl": 40.0 * MS}))
+            ours.learn(seen_of(solution, traffic | {"ttft": row["ttft"] * row["observed"], "itl": 40.0 * MS}))
             got.append([dict(empty), {name: int(count) for name, count in ours.targets().items()}])
         return got
 
@@ -337,9 +340,9 @@ class TheLaterPlannerCountsWhatIsNew:
         explain([empty for empty, _ in got], [{}] * len(got), "nothing was seen yet: expected {}")
         compare(inputs, [counts for _, counts in got], later, {
             "cached tokens were counted": lambda r: later(r, hits=False),
-            "a missed TTFT asks for more prefill workers": lambda r: later(r, missed=False),
-            "the workers for a missed TTFT were added, not the larger taken": lambda r: later(r, missed=False) | (
-                {"prefill": later(r, missed=False)["prefill"] + ceil(r["observed"])} if r["observed"] > 1 else {}),
+            "a target that cannot be met asks for more prefill workers": lambda r: later(r, missed=False),
+            "the observed TTFT was taken: in a queue it has no bound": lambda r: later(r, observed=True),
+            "the workers for it were added, not the larger taken": lambda r: later(r, pick=lambda a, b: a + b),
         }, "workers for")  # fmt: skip
 
 
@@ -348,8 +351,10 @@ class TheLaterPlannerCountsWhatIsNew:
 
 def theil_sen(points: list, middle=median, bounded=True) -> list[float] | None:
     slopes = [(y2 - y1) / (x2 - x1) for i, (x1, y1) in enumerate(points) for x2, y2 in points[i + 1 :] if x1 != x2]
-    if not slopes:
+    if not points:
         return None
+    if not slopes:  # one load only: through the origin
+        slopes = [y / x if x else 0.0 for x, y in points]
     slope = max(0.0, middle(slopes)) if bounded else middle(slopes)
     return [median([y - slope * x for x, y in points]), slope]
 
@@ -372,7 +377,8 @@ class ALineThroughOutliers:
     """The line is Theil and Sen's: some samples, however wrong, do not bend it, and it never falls."""
 
     def inputs(rng):
-        sets = [[], [[3.0, 5.0]], [[4.0, 5.0], [4.0, 9.0]], [[1.0, 9.0], [2.0, 7.0], [5.0, 2.0]]]
+        sets = [[], [[3.0, 6.0]], [[4.0, 8.0], [4.0, 9.0], [4.0, 12.0]], [[0.0, 5.0], [0.0, 7.0]]]
+        sets.append([[1.0, 9.0], [2.0, 7.0], [5.0, 2.0]])
         for i in range(12):
             xs = rng.integers(0, 60 if i % 2 else 6, 24).astype(float)
             ys = 50 + 3 * xs + rng.normal(0, 1, 24)
@@ -391,6 +397,8 @@ class ALineThroughOutliers:
             mistakes = {
                 "least squares: one wrong sample bends it": least_squares(points),
                 "the mean was taken, not the median": theil_sen(points, lambda v: sum(v) / len(v)),
+                "points of one load do have a line, through the origin": theil_sen(points)
+                and [None, [median(y for _, y in points), 0.0]][line is not None],
                 "more load never takes less time: a slope below 0 counts as 0": theil_sen(points, bounded=False),
             }
             if not alike(line, want):

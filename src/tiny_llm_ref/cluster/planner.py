@@ -119,24 +119,24 @@ class ClassicPlanner:
 
 
 class ThroughputPlanner(ClassicPlanner):
-    """Dynamo's later one: without corrections, but cached tokens are not counted, and a missed TTFT asks for more."""
-
-    missed = 0.0
+    """Dynamo's later one: cached tokens are not counted, and a target that cannot be met asks for more. It compares
+    nothing with the profile, so its corrections stay 1."""
 
     def learn(self, seen: Observation) -> None:
-        """Take an interval in: its demand, and how many times the target its TTFT was."""
+        """Take an interval in: its demand."""
         self.demand.add(seen.traffic)
-        self.missed = (seen.traffic.ttft or 0.0) / self.ttft
 
     def targets(self) -> dict[str, int]:
         """As above, where of a prompt only what is not cached is computed, at least one token.
 
-        If the mean TTFT of the interval missed its target, at least as many prefill workers as it is times the target.
+        If that takes longer than the TTFT target, alone on an engine, there are at least as many prefill workers as it
+        is times the target. (The observed TTFT would not do: in a queue it has no bound, and nor would the workers.)
         """
         demand = self.demand.next()
         if not demand.input_length or not demand.output_length:
             return {}
-        counts = self.replicas(demand, max(1.0, demand.input_length * (1 - demand.hit_rate)))
-        if self.missed > 1:
-            counts["prefill"] = max(counts["prefill"], whole(self.missed))
+        new = max(1.0, demand.input_length * (1 - demand.hit_rate))
+        counts, alone = self.replicas(demand, new), self.profile.ttft_at(new)
+        if alone > self.ttft:
+            counts["prefill"] = max(counts["prefill"], whole(alone / self.ttft))
         return counts

@@ -26,11 +26,13 @@ def fit(points: Sequence[tuple[float, float]]) -> Line | None:
     """The line of (load, ns) whose slope is the median of the slopes of all pairs (Theil, 1950; Sen, 1968).
 
     Its base is the median of what the slope leaves over. More load never takes less time: a slope below 0 counts as 0.
-    Up to 29 % of the points may be anywhere. None without two different loads.
+    Up to 29 % of the points may be anywhere. Where all have one load, as full batches have, it is the line through the
+    origin: more than that load is then rather over- than underestimated. None without points.
     """
-    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2]
-    if not slopes:
+    if not points:
         return None
+    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2]
+    slopes = slopes or [y / x for x, y in points if x > 0] or [0.0]
     slope = max(0.0, median(slopes))
     return Line(median(y - slope * x for x, y in points), slope)
 

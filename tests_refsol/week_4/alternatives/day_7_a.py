@@ -74,8 +74,8 @@ def later_targets(self):
     new = demand.input_length - demand.input_length * demand.hit_rate
     counts = self.replicas(demand, new if new > 1 else 1.0)
     bounds = [counts.pop("prefill")]
-    if self.missed > 1:
-        bounds.append(math.ceil(round(self.missed, 9)))
+    if self.profile.ttft_at(max(new, 1.0)) > self.ttft:
+        bounds.append(math.ceil(round(self.profile.ttft_at(max(new, 1.0)) / self.ttft, 9)))
     return {"prefill": max(bounds)} | counts
 
 
@@ -92,9 +92,10 @@ def fit(points):
     x, y = np.array(points, np.float64).T
     run, rise = x[None] - x[:, None], y[None] - y[:, None]
     some = run > 0
-    if not some.any():
-        return None
-    slope = max(float(np.median(rise[some] / run[some])), 0.0)
+    if some.any():
+        slope = max(float(np.median(rise[some] / run[some])), 0.0)
+    else:
+        slope = float(np.median(y)) / x[0] if x[0] else 0.0
     return Line(float(np.median(y - slope * x)), slope)
 
 

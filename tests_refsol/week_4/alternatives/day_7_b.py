@@ -68,12 +68,9 @@ class ClassicPlanner(ClassicPlanner):
 class ThroughputPlanner(ClassicPlanner):
     """Corrections stay at 1."""
 
-    missed = 0.0
-
     def learn(self, seen):
         """As given."""
         self.demand.add(seen.traffic)
-        self.missed = (seen.traffic.ttft or 0.0) / self.ttft
 
     def targets(self):
         """Ask for the workers of the tokens that are new."""
@@ -81,9 +78,10 @@ class ThroughputPlanner(ClassicPlanner):
         if not (demand.input_length and demand.output_length):
             return {}
         cached = demand.input_length * demand.hit_rate
-        counts = self.replicas(demand, max(demand.input_length - cached, 1.0))
-        if self.missed > 1.0 and whole(self.missed) > counts["prefill"]:
-            counts["prefill"] = whole(self.missed)
+        new = max(demand.input_length - cached, 1.0)
+        counts, times = self.replicas(demand, new), self.profile.ttft_at(new) / self.ttft
+        if times > 1.0 and whole(times) > counts["prefill"]:
+            counts["prefill"] = whole(times)
         return counts
 
 
@@ -96,8 +94,11 @@ def fit(points):
             run = points[i][0] - points[j][0]
             if run:
                 slopes.append((points[i][1] - points[j][1]) / run)
-    if slopes == []:
+    if not points:
         return None
+    if slopes == []:
+        load = points[0][0]
+        slopes = [_middle([y for _, y in points]) / load if load else 0.0]
     slope = _middle(slopes)
     if slope < 0:
         slope = 0.0

@@ -80,10 +80,10 @@ _TASK_1 = [
         "context = demand.input_length", "the context of the prompt", "TheClassicPlannerCorrects"),
     plan("hits-forgotten", "demand.input_length * (1 - demand.hit_rate)", "demand.input_length",
         "cached tokens were counted", "TheLaterPlannerCountsWhatIsNew"),
-    plan("missed-forgotten", "if self.missed > 1:", "if False:", "a missed TTFT asks for more",
+    plan("missed-forgotten", "if alone > self.ttft:", "if False:", "a target that cannot be met asks for more",
         "TheLaterPlannerCountsWhatIsNew"),
-    plan("missed-added", 'max(counts["prefill"], whole(self.missed))', 'counts["prefill"] + whole(self.missed)',
-        "were added", "TheLaterPlannerCountsWhatIsNew"),
+    plan("missed-added", 'max(counts["prefill"], whole(alone / self.ttft))',
+        'counts["prefill"] + whole(alone / self.ttft)', "were added", "TheLaterPlannerCountsWhatIsNew"),
 ]  # fmt: skip
 
 UP = "if all(self.prefill_time(line, tokens) + own > self.ttft for tokens in queued):"
@@ -104,6 +104,11 @@ _TASK_2 = [
     mean, level = sum(xs) / len(xs), sum(ys) / len(ys)
     slope = sum((x - mean) * (y - level) for x, y in points) / sum((x - mean) ** 2 for x in xs)
     return Line(level - slope * mean, slope)""", "least squares", "ALineThroughOutliers"),
+    Mutant("one-load-flat", 2, LINE, " or [y / x for x, y in points if x > 0] or [0.0]", " or [0.0]",
+        "points of one load do have a line", "ALineThroughOutliers"),
+    Mutant("one-load-none", 2, LINE, "    if not points:\n        return None\n    slopes = ",
+        "    if len({x for x, _ in points}) < 2:\n        return None\n    slopes = ",
+        "points of one load do have a line", "ALineThroughOutliers"),
     Mutant("falling", 2, LINE, "max(0.0, median(slopes))", "median(slopes)", "a slope below 0 counts as 0",
         "ALineThroughOutliers"),
     Mutant("cold-taken", 2, LINE, "if age >= self.warm_up:", "if age >= 0:", "samples of a cold engine were taken",
