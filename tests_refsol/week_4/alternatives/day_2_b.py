@@ -171,7 +171,8 @@ def attainment(records: Sequence[Record], objective: Objective, window: Window) 
 
 def goodput(records: Sequence[Record], objective: Objective, window: Window) -> float:
     """A sum of truths."""
-    return sum(record.done in range(*window) and objective.met(record) for record in records) / window.seconds
+    good = filter(objective.met, records)
+    return sum(record.done in range(*window) for record in good) / window.seconds
 
 
 def highest_rate(
@@ -297,7 +298,7 @@ class _Gate:
     """Lets so many in at a time, in their order."""
 
     def __init__(self, room: int):
-        self.room, self.queue = room, []
+        self.room, self.queue, self.opening = room, [], False
 
     def enter(self) -> Suspend[None]:
         return Suspend(self.ask)
@@ -311,9 +312,13 @@ class _Gate:
         self.open()
 
     def open(self) -> None:
+        if self.opening:
+            return  # the loop below goes on: nothing nests
+        self.opening = True
         while self.room > 0 and self.queue:
             self.room -= 1
             self.queue.pop(0)(Ok(None))
+        self.opening = False
 
 
 def collect_all(tasks: Sequence[Lazy[T]], window: int | None = None) -> Lazy[list[Try[T]]]:
