@@ -193,3 +193,12 @@ def test_help_is_quick_and_light():
     done = subprocess.run([sys.executable, "-c", code + heavy], capture_output=True, text=True, timeout=60, check=True)
     assert "--prefill-workers" in done.stdout
     assert done.stdout.splitlines()[-1] == ""
+
+
+@pytest.mark.parametrize("command", [("run",), ("sweep", "--sweep", "rate=1,2", "--jobs", "2"), ("goodput",)])
+def test_a_package_without_a_cluster_is_told_in_one_line(command, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tiny_llm.cluster", None)
+    assert main(["sim", *command, "--solution", "tiny_llm", "--requests", "3", "--slo-ttft-ms", "9"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert "Traceback" not in err

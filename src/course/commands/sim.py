@@ -21,10 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the subcommand. A reader of the output that leaves early ends it without a word."""
     from course.errors import CourseError
+    from course.learner import explained
     from course.worker import leave
 
     try:
-        return args.module.run(args)
+        with explained(args.solution):
+            return args.module.run(args)
     except BrokenPipeError:
         leave(141)
     except OSError as error:  # a full disk under standard output

@@ -4,6 +4,8 @@ import importlib
 from dataclasses import dataclass
 from types import ModuleType
 
+from course.errors import CourseError
+
 
 @dataclass(frozen=True)
 class Package:
@@ -12,5 +14,11 @@ class Package:
     name: str
 
     def module(self, name: str) -> ModuleType:
-        """One of its modules of Week 4, such as "kernel"."""
-        return importlib.import_module(f"{self.name}.cluster.{name}")
+        """One of its modules of Week 4, such as "kernel". Raises CourseError where there is none."""
+        full = f"{self.name}.cluster.{name}"
+        try:
+            return importlib.import_module(full)
+        except ModuleNotFoundError as error:
+            if not (error.name and full.startswith(error.name)):
+                raise
+            raise CourseError(f"there is no module {full}: use --solution tiny_llm_ref, or `pdm run starter`") from None

@@ -68,6 +68,7 @@ def axis(sweep: str) -> list[dict[str, Value]]:
 
 def measure(point: Point) -> Json:
     """The report of a point. Runs anywhere. Raises CourseError, which names the point."""
+    from course.learner import explained
     from course.sim.execute import execute
     from course.sim.package import Package
     from course.sim.report import report
@@ -76,7 +77,8 @@ def measure(point: Point) -> Json:
         os.chdir(point.folder)
     config, package = Config.of(point.chosen), Package(point.solution)
     try:
-        return report(config, package, execute(config, package))
+        with explained(point.solution):
+            return report(config, package, execute(config, package))
     except CourseError as error:
         raise CourseError(f"{point}: {error}" if point.swept else str(error)) from None
 

@@ -31,7 +31,6 @@ def run(args: argparse.Namespace) -> int:
     import os
 
     from course.errors import CourseError
-    from course.learner import explained
     from course.sim.choose import chosen
     from course.sim.goodput import Search, rated
     from course.sim.goodput_table import goodput_table
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(f"--low {args.low} and --high {args.high}: give both or none, the lower one first")
     package = Package(args.solution)
     asked, start = rated(chosen(args), package)
-    with bar(None, "runs") as advance, explained(args.solution):
+    with bar(None, "runs") as advance:
 
         def one(rate: float) -> dict[str, object]:
             numbers = measure(Point({"rate": rate}, asked(rate), args.solution, os.getcwd()))
