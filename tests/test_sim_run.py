@@ -140,6 +140,12 @@ def test_the_page_needs_no_network(left):
     assert "prefill-workers = 2" in page
 
 
+def test_the_page_shows_idle_workers_and_says_how_many_it_leaves_out(tmp_path, capsys):
+    file = tmp_path / "a.html"
+    assert main(["sim", "run", "--requests", "3", "--workers", "70", "--html", str(file)]) == 0
+    assert "Shown are the first 64 of 70 workers." in file.read_text()
+
+
 @pytest.mark.skipif(not browser.available(), reason="needs chromium and chromedriver")
 def test_the_page_draws_at_any_width_and_in_both_themes(tmp_path, capsys):
     run_into(tmp_path, *FAULTS)

@@ -23,7 +23,7 @@ def page_data(run: "Run", numbers: Json) -> Json:
     end = max(last_moment(run), 1)
     edges = np.linspace(0, end, BINS + 1)
     goals = numbers["config"]["goals"]
-    shown = list(run.workers.values())[:MOST_WORKERS]
+    shown = [one for pool in numbers["pools"] for one in run.workers.values() if one.pool == pool][:MOST_WORKERS]
     samples, choices = _by_worker(run.samples), _by_worker(run.choices)
     return {
         "end_s": end / SECOND,
@@ -107,4 +107,4 @@ def _samples(worker: "WorkerRun", samples: "Sequence[Sample]", edges: np.ndarray
 
 
 def _short(values: np.ndarray, digits: int = 4) -> list[float]:
-    return [int(value) if value.is_integer() else value for value in np.round(values, digits).tolist()]
+    return [int(value) if value.is_integer() else value for value in np.round(np.asarray(values, float), digits).tolist()]
