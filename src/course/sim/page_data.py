@@ -107,4 +107,5 @@ def _samples(worker: "WorkerRun", samples: "Sequence[Sample]", edges: np.ndarray
 
 
 def _short(values: np.ndarray, digits: int = 4) -> list[float]:
-    return [int(value) if value.is_integer() else value for value in np.round(np.asarray(values, float), digits).tolist()]
+    rounded = np.round(np.asarray(values, float), digits).tolist()
+    return [int(value) if value.is_integer() else value for value in rounded]
