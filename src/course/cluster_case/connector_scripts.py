@@ -42,6 +42,21 @@ class Side:
         memory.close(request)
         return pages
 
+    def play(self, script: Sequence[Sequence[object]]) -> list[list[object]]:
+        """For each action [time, name, ...]: what came of it, or what it raised, and how many pages are free."""
+        log = []
+        for now, name, *args in script:
+            try:
+                result = getattr(self, name)(now, *args)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                result = f"{type(error).__name__}: {error}"
+            log.append([self.told(result) if isinstance(result, list) else result, self.free])
+        return log
+
+    def told(self, orders: list) -> list[object]:
+        """Orders as plain values."""
+        raise NotImplementedError
+
     @property
     def free(self) -> int:
         """Pages that can be had."""
@@ -65,14 +80,6 @@ class PrefillScript(Side):
     def transfer(self, number: int):
         """Its name."""
         return self.part("handoff.Transfer")(5, number)
-
-    def play(self, script: Sequence[Sequence[object]]) -> list[list[object]]:
-        """For each action: what came of it, and how many pages are free."""
-        log = []
-        for now, name, *args in script:
-            result = getattr(self, name)(now, *args)
-            log.append([self.told(result) if isinstance(result, list) else result, self.free])
-        return log
 
     def told(self, orders: list) -> list[object]:
         """Orders as plain values."""
@@ -135,17 +142,9 @@ class DecodeScript(Side):
         """Its name: all have the same uid."""
         return self.part("handoff.Transfer")(5, number)
 
-    def play(self, script: Sequence[Sequence[object]]) -> list[list[object]]:
-        """For each action: what came of it, and how many pages are free without taking a received prompt's."""
-        log = []
-        for now, name, *args in script:
-            result = getattr(self, name)(now, *args)
-            log.append([self.told(result) if isinstance(result, list) else result, self.unheld])
-        return log
-
     @property
-    def unheld(self) -> int:
-        """Pages that are free or in the tree, and that nobody holds."""
+    def free(self) -> int:
+        """Pages that are free or in the tree, and that nobody holds, received prompts included."""
         return self.memory.allocator.available + self.memory.tree.evictable
 
     def told(self, orders: list) -> list[object]:

@@ -48,7 +48,11 @@ class RouteScript:
     def call(self, name: str, *args: object) -> list[object]:
         """One call."""
         self.time += 1
-        orders = getattr(self.two, name)(*args, self.time)
+        try:
+            orders = getattr(self.two, name)(*args, self.time)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self.log.append([["Raised", f"{type(error).__name__}: {error}"]])
+            return []
         for order in orders:
             if type(order).__name__ == "Prefill":
                 self.tickets.setdefault(order.uid, []).append(order.ticket)
@@ -82,7 +86,8 @@ class RouteScript:
                 uid, *rest = args
                 complete = rest[:1] if name == "prefilled" else []
                 which = rest[1] if len(rest) > 1 else -1
-                self.call({"failed": "prefill_failed"}.get(name, name), self.tickets[uid][which].transfer, *complete)
+                transfer = self.tickets[uid][which].transfer if uid in self.tickets else None
+                self.call({"failed": "prefill_failed"}.get(name, name), transfer, *complete)
             else:
                 self.call(name, *args)
         return self

@@ -75,8 +75,8 @@ class Conditional:
 
     def local(self, situation: Situation) -> bool:
         """Whether the mode says so, and the decode worker has room."""
-        new = max(situation.prompt - situation.cached, 0)
-        # A quotient is rounded as the literal is, so 70 of 100 are not below 0.7. A product would be rounded apart.
+        new = situation.prompt - situation.cached
+        # A quotient is rounded as the literal is: 56 of 100 are not below 0.56. But 0.56 * 100 is above 56.
         short = new < self.tokens and new / situation.prompt < self.share
         busy = situation.prefill_tokens > self.busy_prefill_tokens
         wanted = {Mode.PROMPT: short, Mode.LOAD: busy, Mode.EITHER: short or busy}[self.mode]

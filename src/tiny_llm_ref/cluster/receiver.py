@@ -144,7 +144,7 @@ class Receiver:
         for entry in self.queue:
             if entry[0] is request:
                 self.queue.remove(entry)
-                return [Release(entry[1].transfer, entry[1].worker)]
+                return [Release(entry[1].transfer, entry[1].worker), *self.retry(now)]
         for record in self.records.values():
             if record.request is request:
                 record.ended = True

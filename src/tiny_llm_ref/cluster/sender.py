@@ -37,8 +37,8 @@ class Sending:
 class Sender:
     """The records of one prefill worker.
 
-    memory: has the pages. ranks: its tensor-parallel size. records: those that have not ended. ended: when the others
-    did, for as long as somebody may ask for them.
+    memory: has the pages. ranks: its tensor-parallel size. records: those that have not ended. ended_at: when the
+    others did, for as long as somebody may ask for them. requests: those that have not ended.
     """
 
     def __init__(self, memory: HeldMemory, ranks: int = 1, kv_heads: int = 8, expiry: int = EXPIRY_NS):
