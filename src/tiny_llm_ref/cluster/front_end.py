@@ -5,7 +5,6 @@ was lost, and notes everything.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from ..serving.request import Request
@@ -14,38 +13,22 @@ from .deployment import Deployment, Pool
 from .event_channel import EventChannel
 from .events import Event
 from .hashing import key_hashes
+from .job import Job
 from .kernel import Phase, Simulation
+from .ledger import Ledger
 from .prefix_fetch import PrefixFetch
-from .record import Record, check_conserved
-from .recorder import Recorder
 from .router import Decision
 from .router_queue import OverloadedError
 from .routing import RouteRequest
 from .run import Choice, Run
 from .synced_router import SyncedRouter
-from .tally import Tally
 from .trace_request import TraceRequest
 from .worker import Worker
 from .workload import Arrival, Workload
 
 
-@dataclass(slots=True)
-class Job:
-    """A request that has not ended. request: as its engine sees it. worker: where it is; None: at the router.
-
-    moves: how often it was sent again.
-    """
-
-    uid: int
-    arrival: Arrival
-    record: Record
-    request: TraceRequest
-    worker: Worker | None = None
-    moves: int = 0
-
-
 class FrontEnd:
-    """All front ends of a deployment. jobs: by uid. tally: counts since somebody last replaced it.
+    """All front ends of a deployment. jobs: by uid.
 
     names: whether routers ask which blocks a prompt has.
     """
@@ -54,18 +37,14 @@ class FrontEnd:
 
     def __init__(self, simulation: Simulation, deployment: Deployment, run: Run, workload: Workload):
         self.simulation, self.deployment, self.run, self.workload = simulation, deployment, run, workload
-        self.recorder = Recorder(workload.block_tokens)
-        run.records = self.recorder.records
+        self.ledger = Ledger(workload.block_tokens)
+        run.records = self.ledger.recorder.records
         self.routers: list[SyncedRouter] = []
         self.channels: list[EventChannel] = []
         self.workers: dict[int, Worker] = {}
         self.fetch = PrefixFetch(simulation, deployment, run, self.workers)
         self.jobs: dict[int, Job] = {}
-        self.outputs: dict[int, int] = {}
-        """The true length of each answer that has not ended: only `left` reads it."""
-        self.done = self.rejected = 0
         self.coming = self.names = False
-        self.tally = Tally()
         self._coming: Iterator[Arrival] = workload.initial()
 
     @property
@@ -86,10 +65,8 @@ class FrontEnd:
 
     def arrive(self, arrival: Arrival) -> None:
         """A request comes."""
-        uid = len(self.recorder.records)
-        record = self.recorder.arrived(uid, arrival.input_length, self.simulation.now)
-        self.tally.arrive(arrival.input_length)
-        self.outputs[uid] = max(arrival.output_length, 1)
+        record = self.ledger.arrive(arrival, self.simulation.now)
+        uid = record.uid
         job = self.jobs[uid] = self.new_job(uid, arrival, record, self.request(uid, arrival, 0))
         self.route(job)
 
@@ -98,10 +75,6 @@ class FrontEnd:
         block = self.workload.block_tokens
         hashes = arrival.hash_ids[: arrival.input_length // block] if told else arrival.hash_ids
         return TraceRequest(uid, arrival.input_length + told, self.deployment.pool.max_len, hashes, block)
-
-    def left(self, request: Request) -> int:
-        """Tokens that a request will still have, after its prompt."""
-        return self.outputs[request.uid] - (request.prompt_len - self.recorder.records[request.uid].input_length)
 
     def router(self, job: Job) -> SyncedRouter:
         """The router of a request's front end."""
@@ -118,7 +91,7 @@ class FrontEnd:
         try:
             decision = self.router(job).submit(self.question(job), self.simulation.now)
         except OverloadedError:
-            self.reject(job)
+            self.end(job, "rejected")
         else:
             self.send([decision] if decision else [])
 
@@ -128,37 +101,33 @@ class FrontEnd:
             job, worker = self.jobs[uid], self.workers[number]
             job.worker = worker
             job.record.decode_worker = worker.name
-            self.fetch.bring(job.request, worker, self.router(job).index, partial(self.deliver, job))
+            self.fetch.bring(job.request, worker, self.router(job).index, partial(self.deliver, job, worker))
 
-    def deliver(self, job: Job) -> None:
-        """A request reaches its worker, or waits until that can be reached."""
-        worker = job.worker
-        if worker.silent_until > self.simulation.now and not worker.lost:
-            self.simulation.at(worker.silent_until, Phase.ADMISSION, self.deliver, job)
-        elif not worker.lost:
-            try:
-                worker.add(job.request)
-            except ValueError:
-                self.release(job)
-                self.reject(job)
-
-    def reject(self, job: Job) -> None:
-        """Refuse a request."""
-        self.rejected += 1
-        self.end(job, "rejected")
+    def deliver(self, job: Job, worker: Worker) -> None:
+        """A request reaches its worker, or waits until that can be reached. It may have gone elsewhere meanwhile."""
+        if job.worker is not worker or worker.lost:
+            return
+        if worker.silent_until > self.simulation.now:
+            self.simulation.at(worker.silent_until, Phase.ADMISSION, self.deliver, job, worker)
+            return
+        try:
+            worker.add(job.request)
+        except ValueError:
+            self.release(job)
+            self.end(job, "rejected")
 
     def first_token(self, worker: Worker, request: Request) -> None:
         """The prompt of a request was computed."""
         if (job := self.jobs.get(request.uid)) and job.worker is worker:
             if not job.moves:
-                self.tally.start(job.record)
+                self.ledger.tally.start(job.record)
             self.send(self.router(job).prefill_done(job.uid, self.simulation.now))
 
     def ended(self, worker: Worker, request: Request) -> None:
         """A worker is done with a request."""
         if (job := self.jobs.get(request.uid)) and job.worker is worker:
             self.release(job)
-            self.finish(job)
+            self.end(job, request.finish_reason)
 
     def lose(self, worker: Worker) -> None:
         """A worker is gone: what it had goes on elsewhere."""
@@ -169,7 +138,6 @@ class FrontEnd:
     def again(self, job: Job) -> None:
         """Send the rest of a request to another worker, unless that was done too often: then it has failed."""
         if job.moves == self.deployment.control.migrations:
-            self.done += 1
             self.end(job, "error")
             return
         job.moves += 1
@@ -182,19 +150,11 @@ class FrontEnd:
         """A router need not count a request any more."""
         self.send(self.router(job).free(job.uid, self.simulation.now))
 
-    def finish(self, job: Job) -> None:
-        """A request has its whole answer."""
-        self.done += 1
-        self.end(job, job.request.finish_reason)
-        self.tally.end(job.record)
-
     def end(self, job: Job, reason: str) -> None:
         """A request leaves, with its whole answer or without."""
-        now, request = self.simulation.now, job.request
-        request.finish_reason = reason
-        request.hit_tokens = min(request.hit_tokens or 0, job.arrival.input_length)  # an answer so far is no prompt
-        self.recorder.ended(request, now)
-        del self.jobs[job.uid], self.outputs[job.uid]
+        now = self.simulation.now
+        del self.jobs[job.uid]
+        self.ledger.end(job.request, reason, now)
         if (following := self.workload.after(job.arrival, now)) is not None:
             self.simulation.at(int(following.time_ns), Phase.ADMISSION, self.arrive, following)
 
@@ -221,7 +181,7 @@ class FrontEnd:
         for router in self.routers:
             if worker.number in router.workers:
                 for uid in router.remove_worker(worker.number):
-                    self.reject(self.jobs[uid])
+                    self.end(self.jobs[uid], "rejected")
 
     def heard(self, router: SyncedRouter, news: News) -> None:
         """News of another front end's router are at this one."""
@@ -236,8 +196,3 @@ class FrontEnd:
     def queued(self) -> int:
         """Requests that wait at routers."""
         return sum(len(router.queue) for router in self.routers)
-
-    def check(self) -> None:
-        """Raise InvariantError unless each request that came is somewhere."""
-        running = len(self.jobs) - self.queued
-        check_conserved(len(self.recorder.records), self.done, self.queued, running, self.rejected)

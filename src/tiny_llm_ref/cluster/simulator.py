@@ -67,11 +67,12 @@ class Simulator:
         """Look at all workers, and check what must always be true."""
         self.fleet.each(lambda worker: self.run.samples.append(worker.sample()))
         self.fleet.sweep()
-        self.front.check()
+        self.front.ledger.check(len(self.front.jobs), self.front.queued)
         for channel in self.front.channels:
             self.fleet.each(channel.tell)
         if progress:
-            progress(self.simulation.now, self.front.done + self.front.rejected, len(self.run.records))
+            ledger = self.front.ledger
+            progress(self.simulation.now, ledger.done + ledger.rejected, ledger.injected)
         if self.planner:
             self.simulation.at(self.simulation.now, Phase.SCALING, self.plan, self.planner)
         if self.front.busy:
@@ -79,7 +80,7 @@ class Simulator:
 
     def plan(self, planner: PlannerLoop) -> None:
         """Show the planner how things stand, and do what it decides."""
-        tally, self.front.tally = self.front.tally, Tally()
+        tally, self.front.ledger.tally = self.front.ledger.tally, Tally()
         now = self.simulation.now
         decision = planner.tick(self.observer.look(tally, now), now)
         for pool, target in decision.targets.items() if decision else ():
@@ -94,7 +95,7 @@ class Simulator:
         self.run.events = self.simulation.run()
         self.run.end = max((record.done for record in self.run.records.values()), default=0)
         self.run.engine_steps = sum(step.count for worker in self.run.workers.values() for step in worker.steps)
-        self.front.check()
+        self.front.ledger.check(len(self.front.jobs), self.front.queued)
         return self.run
 
 

@@ -4,7 +4,6 @@ Carries out what two-stage routing orders, and tells it what became of that.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from ..serving.request import Request
@@ -12,30 +11,17 @@ from .active import News
 from .connector import Release
 from .deployment import Pool
 from .disaggregation import TwoStage
-from .front_end import FrontEnd, Job
-from .handoff import Peer, Ticket, Transfer
+from .front_end import FrontEnd
+from .handoff import Peer, Ticket
+from .job import Job, SplitJob
 from .journey import Cancel, Decode, Fail, Prefill, RouteOrder
 from .kernel import Phase
 from .linked_worker import LinkedWorker
 from .receiver import handed_over
 from .run import Moved
 from .synced_router import SyncedRouter
-from .trace_request import TOKEN, TraceRequest
+from .trace_request import TOKEN
 from .worker import Worker
-
-
-@dataclass(slots=True)
-class SplitJob(Job):
-    """A request of two workers.
-
-    prompt: the clone that computes its prompt elsewhere; transfer: the hand-off; hits: cached tokens of the prompt.
-    apart: whether the prompt comes to the decode worker from elsewhere.
-    """
-
-    prompt: TraceRequest | None = None
-    transfer: Transfer | None = None
-    hits: int = 0
-    apart: bool = False
 
 
 class SplitFront(FrontEnd):
@@ -52,7 +38,7 @@ class SplitFront(FrontEnd):
         """Ask where the request should go."""
         job.prompt, job.apart = None, False
         if job.request.prompt_len >= self.longest:
-            self.reject(job)
+            self.end(job, "rejected")
         else:
             self.carry(self.stage(job).submit(self.question(job), self.simulation.now))
 
@@ -80,7 +66,7 @@ class SplitFront(FrontEnd):
                 case Release(transfer):
                     self.reach(worker, worker.released, transfer)
                 case Fail(uid, "overloaded"):
-                    self.reject(self.jobs[uid])
+                    self.end(self.jobs[uid], "rejected")
                 case Fail(uid):
                     self.again(self.jobs[uid])
 
@@ -104,7 +90,7 @@ class SplitFront(FrontEnd):
         """The prompt of a request was computed where its answer is."""
         if (job := self.jobs.get(request.uid)) and job.request is request and not job.apart:
             if not job.moves:
-                self.tally.start(job.record)
+                self.ledger.tally.start(job.record)
             self.carry(self.stage(job).first_token(job.uid, self.simulation.now))
 
     def ended(self, worker: LinkedWorker, request: Request) -> None:
@@ -117,14 +103,13 @@ class SplitFront(FrontEnd):
         if request is job.prompt:
             job.hits = request.hit_tokens
             if not job.moves:
-                self.tally.start(job.record)
+                self.ledger.tally.start(job.record)
             self.carry(self.stage(job).prefilled(job.transfer, complete, now))
         elif request is job.request:
             complete = True
             self.carry(self.stage(job).done(job.uid, now))
         if complete and request in (job.prompt, job.request):
-            job.request.finish_reason = request.finish_reason
-            self.finish(job)
+            self.end(job, request.finish_reason)
 
     def failed(self, worker: LinkedWorker, request: Request) -> None:
         """A worker could not get the prompt of a request."""
@@ -135,7 +120,7 @@ class SplitFront(FrontEnd):
     def moved(self, moved: Moved) -> None:
         """KV of a request was moved, or was not."""
         self.run.moves.append(moved)
-        record = self.recorder.records[moved.uid]
+        record = self.run.records[moved.uid]
         if moved.status == "done" and record.decode_start is None and record.done is None:
             record.transfer_start = moved.start if record.transfer_start is None else record.transfer_start
             record.transfer_end = moved.end

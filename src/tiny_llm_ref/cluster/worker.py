@@ -19,8 +19,8 @@ from .deployment import Pool, Transport
 from .events import Event, EventLog
 from .hashing import traced_hashes
 from .kernel import Phase, Simulation
+from .ledger import Ledger
 from .link import Link
-from .recorder import Recorder
 from .replica import Replica
 from .run import Sample, Steps, WorkerRun
 from .trace_memory import TraceMemory
@@ -33,11 +33,7 @@ KEPT_EVENTS = 1024
 class Front(Protocol):
     """Who gets the answers of workers."""
 
-    recorder: Recorder
-
-    def left(self, request: Request) -> int:
-        """Tokens that a request will still have. Only a replica asks: it stands for the model that ends an answer."""
-        ...
+    ledger: Ledger
 
     def first_token(self, worker: "Worker", request: Request) -> None:
         """A prompt has been computed, and its first token left the worker."""
@@ -103,7 +99,7 @@ class Worker:
             self.log = tell(self.memory, KEPT_EVENTS, lambda event: front.event(self, event), naming=traced_hashes)
         self.speed = Slowed(pool.cost)
         self.replica = (TellingReplica if tells else Replica)(
-            simulation, scheduler_for(pool, self.memory), self.speed, front.left, self
+            simulation, scheduler_for(pool, self.memory), self.speed, front.ledger.left, self
         )
         self.alive, self.lost = True, False
         self.silent_until = 0
@@ -189,7 +185,7 @@ class Worker:
             return
         if end < self.silent_until:  # it is seen when the worker can be reached again
             ends = np.maximum(ends, self.silent_until)
-        self.front.recorder.ran(batch, start, ends)
+        self.front.ledger.recorder.ran(batch, start, ends)
         for request, _, _, samples in prompts:
             if samples and self._first.pop(request.uid, None):
                 self.tell(int(ends[0]), self.front.first_token, request)
