@@ -240,7 +240,7 @@ def _rounding(told: dict[int, int], want: dict[int, int]) -> dict[str, object]:
 
 
 @case(task=1)
-class AThirdIsNotAFloat:
+class SharesAddUp:
     """Shares of a third, a seventh and so on, taken up hundreds of times, still add up to whole ns."""
 
     def inputs(rng):

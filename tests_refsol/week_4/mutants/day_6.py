@@ -65,7 +65,7 @@ _LINK = [
     link("floor", SHARE, SHARE.replace("(until - self._time)", "(until - self._time) // FINE * FINE"),
          "flow "),
     link("whole-ns-inside", "self._time = min(end, until)", "self._time = min(-(-end // FINE) * FINE, until)",
-         "times are not exact", "AThirdIsNotAFloat"),
+         "times are not exact", "SharesAddUp"),
     link("cut-link-divides", RATE, "if not self._heap:", "ZeroDivisionError"),
     link("left-is-gone", ON_ITS_WAY, "if flow in self._ends:", "a flow that has left", "WrongStartsAreRefused"),
     link("past", "        if until < self._time:\n            raise ValueError(f",
