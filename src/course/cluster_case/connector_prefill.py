@@ -86,7 +86,7 @@ class PrefillWorker(Worker):
         old = self.ready.get(transfer, now) + self.world.expiry <= now
         if not (transfer in self.over or old or now >= ask.until):
             self.world.violate(f"{self.name} refuses {transfer} though nobody gave it up and it is not too old")
-        elif now >= ask.until:
+        elif now >= ask.until and transfer not in self.ready:
             self.over.setdefault(transfer, "who asked waits no longer")
 
     def check(self) -> None:
