@@ -92,6 +92,17 @@ def test_pools_are_weighed_by_the_time_their_workers_were_there():
     assert report(config, PACKAGE, run)["requests"]["migrated"] > 0
 
 
+@pytest.mark.parametrize("planner", ["throughput", "classic+load", "thresholds"])
+def test_planners_scale_within_their_budget(planner):
+    goals = {"slo-ttft-ms": 300.0, "slo-tpot-ms": 30.0, "planner": planner, "max-gpus": 4, "start-time": 1.0}
+    load = {"rate": 60.0, "requests": 900, "output-mean": 10.0, "telemetry": 1.0, "scale-interval": 3.0}
+    run = execute(Config.of({"prefill-workers": 1, "decode-workers": 1, **goals, **load}), PACKAGE)
+    assert len([one for one in run.workers.values() if one.pool == "prefill"]) > 1
+    for at in {note.time for note in run.notes if note.kind == "ready"}:
+        there = [one for one in run.workers.values() if one.started <= at and (one.stopped or run.end) > at]
+        assert sum(one.gpus for one in there) <= 4
+
+
 def test_a_run_ends_with_its_last_request():
     run = execute(Config.of({"requests": 5, "prefill-workers": 1, "decode-workers": 1}), PACKAGE)
     assert last_moment(run) == max(record.done for record in run.records.values())
