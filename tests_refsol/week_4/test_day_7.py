@@ -377,14 +377,14 @@ class ALineThroughOutliers:
     """The line is Theil and Sen's: some samples, however wrong, do not bend it, and it never falls."""
 
     def inputs(rng):
-        sets = [[], [[3.0, 6.0]], [[4.0, 8.0], [4.0, 9.0], [4.0, 12.0]], [[0.0, 5.0], [0.0, 7.0]]]
-        sets.append([[1.0, 9.0], [2.0, 7.0], [5.0, 2.0]])
+        sets = []
         for i in range(12):
             xs = rng.integers(0, 60 if i % 2 else 6, 24).astype(float)
             ys = 50 + 3 * xs + rng.normal(0, 1, 24)
             ys[: i % 7] *= rng.uniform(5, 60)
             sets.append([[float(x), float(y)] for x, y in zip(xs, ys, strict=True)])
-        return sets
+        one_load = [[[3.0, 6.0]], [[4.0, 8.0], [4.0, 9.0], [4.0, 12.0]], [[0.0, 5.0], [0.0, 7.0]]]
+        return [*sets, [], *one_load, [[1.0, 9.0], [2.0, 7.0], [5.0, 2.0]]]
 
     def observe(solution, inputs):
         fit = solution.module("cluster.regression").fit

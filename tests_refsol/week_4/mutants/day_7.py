@@ -102,7 +102,7 @@ _TASK_2 = [
     Mutant("least-squares", 2, LINE, """    slope = max(0.0, median(slopes))
     return Line(median(y - slope * x for x, y in points), slope)""", """    xs, ys = zip(*points, strict=True)
     mean, level = sum(xs) / len(xs), sum(ys) / len(ys)
-    slope = sum((x - mean) * (y - level) for x, y in points) / sum((x - mean) ** 2 for x in xs)
+    slope = sum((x - mean) * (y - level) for x, y in points) / (sum((x - mean) ** 2 for x in xs) or 1)
     return Line(level - slope * mean, slope)""", "least squares", "ALineThroughOutliers"),
     Mutant("one-load-flat", 2, LINE, " or [y / x for x, y in points if x > 0] or [0.0]", " or [0.0]",
         "points of one load do have a line", "ALineThroughOutliers"),
