@@ -1,4 +1,4 @@
-"""The reference's virtual time over long random runs: queues against theory and SimPy, replicas step by step and not."""
+"""Virtual time in the reference over long random runs: queues against theory and SimPy, replicas fast and slow."""
 
 import importlib.util
 import os
