@@ -30,7 +30,7 @@ class Question(NamedTuple):
 
 
 class Events(NamedTuple):
-    """The answer from the ring buffer: all events from the first asked for to the newest."""
+    """The answer from the ring: all events from the first asked for to the newest."""
 
     events: tuple[Event, ...]
 
@@ -38,7 +38,8 @@ class Events(NamedTuple):
 class Dump(NamedTuple):
     """The answer when they are no longer there: the whole cache.
 
-    Its changes have no numbers: they are not events, and nothing counts them. last: the newest event it covers.
+    Its changes have no numbers: they are not events, and nothing counts them.
+    last: the newest event that it covers.
     """
 
     last: int
@@ -46,7 +47,10 @@ class Dump(NamedTuple):
 
 
 class TooNew(NamedTuple):
-    """The answer where no event has such a number yet. last: the newest event, -1 before the first."""
+    """The answer where no event has such a number yet.
+
+    last: the newest event, -1 before the first.
+    """
 
     last: int
 
@@ -69,7 +73,7 @@ class EventLog:
         self.recent: deque[Event] = deque(maxlen=capacity)
 
     def publish(self, change: Change) -> Event:
-        """Give the next number to a change of the cache. Returns the event to send."""
+        """Give the next number to a change. Returns the event to send."""
         self.last += 1
         event = Event(self.last, change)
         self.recent.append(event)
@@ -92,8 +96,10 @@ class EventLog:
 class Cursor:
     """How far a router is with one worker.
 
-    last: the newest event that is in the index, as all before it are. heard: the newest number that was heard of.
-    complete: False from a block without its parent, whose event is not taken, until the whole tree has come.
+    last: the newest event that is in the index, as all before it are.
+    heard: the newest number that was heard of.
+    complete: False from a block without its parent, whose event is not taken,
+    until the whole tree has come.
     asked: the question that is out.
     """
 
@@ -141,7 +147,10 @@ class EventFeed:
         return self.missing(cursor)
 
     def hear(self, worker: Worker, number: int) -> Question | None:
-        """Take a worker's word that its newest event has this number. Returns what to ask it, None for nothing."""
+        """A worker says that its newest event has this number.
+
+        Returns what to ask it, None for nothing.
+        """
         if (cursor := self.cursors.get(worker)) is None:
             return None
         cursor.heard = max(cursor.heard, number)

@@ -17,12 +17,13 @@ Naming = Callable[[Sequence[int], int | None], Sequence[int]]
 
 # ANCHOR: local
 def digest(data: bytes, salt: int = SALT) -> int:
-    """64 bits of BLAKE2b. salt: below 2 ** 64; another one gives unrelated numbers."""
-    return int.from_bytes(blake2b(data, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")
+    """64 bits of BLAKE2b. Another salt, below 2 ** 64, gives unrelated numbers."""
+    hashed = blake2b(data, digest_size=8, salt=salt.to_bytes(8, "little"))
+    return int.from_bytes(hashed.digest(), "little")
 
 
 def local_hash(tokens: Sequence[int], salt: int = SALT) -> int:
-    """The content of one block alone: equal tokens give the same number wherever they stand.
+    """The content of one block alone, wherever it stands.
 
     tokens: ids below 2 ** 32, hashed as unsigned 32-bit little-endian numbers.
     """

@@ -16,7 +16,10 @@ TTL_NS = 120 * 10**9
 
 # ANCHOR: recent
 class Prompt(NamedTuple):
-    """A prompt that was sent. deadline: ns; it counts before that. number: how many were sent up to it."""
+    """A prompt that was sent.
+
+    deadline: ns; it counts before that. number: how many were sent up to it.
+    """
 
     deadline: int
     number: int
@@ -27,27 +30,34 @@ class Prompt(NamedTuple):
 class RecentIndex:
     """What workers were sent lately.
 
-    ttl: ns that a block counts after the last prompt that had it. limit: blocks to remember, those of all workers.
-    prompts: the oldest first. last: of each worker, the number of the last prompt that had a block, by its name. As a
-    prompt has all of its prefix, no block outlives what is before it. blocks: entries of `last`.
+    ttl: ns that a block counts after the last prompt that had it.
+    limit: blocks to remember, those of all workers.
+    prompts: the oldest first.
+    last: of each worker, the number of the last prompt that had a block, by name.
+    A prompt has all of its prefix: no block outlives what is before it.
+    blocks: entries of `last`, of all workers.
     """
 
     def __init__(self, ttl: int = TTL_NS, limit: int = 1 << 20):
         self.ttl, self.limit = ttl, limit
-        self.index = PrefixIndex(traced_hashes)  # told of names, instead of local hashes
+        self.index = PrefixIndex(traced_hashes)  # it is told names
         self.prompts: deque[Prompt] = deque()
         self.last: dict[Worker, dict[int, int]] = {}
         self.blocks = self.number = 0
 
     def sent(self, worker: Worker, names: Sequence[int], now: int) -> None:
-        """A prompt with these blocks went to `worker`. now: ns, never less than before."""
+        """A prompt with these blocks went to `worker`.
+
+        now: ns, never less than before.
+        """
         last = self.last[worker]
         self.number += 1
         self.prompts.append(Prompt(now + self.ttl, self.number, worker, names))
         self.blocks -= len(last)
         last.update(dict.fromkeys(names, self.number))
         self.blocks += len(last)
-        self.index.apply(worker, Stored(None, tuple(Block(name, name) for name in names)))
+        blocks = tuple(Block(name, name) for name in names)
+        self.index.apply(worker, Stored(None, blocks))
         self.expire(now)
         # ANCHOR_END: recent
 

@@ -30,6 +30,11 @@ class RouterConfig:
     busy_prefill_tokens: float | None = None
     overload_blocks: float | None = None
 
+    @property
+    def limited(self) -> bool:
+        """Whether a worker can be one that gets nothing."""
+        return self.busy_prefill_tokens is not None or self.overload_blocks is not None
+
 
 class Decision(NamedTuple):
     """A request goes to a worker. overlap: its leading blocks that the router believes to be cached there."""
@@ -161,13 +166,13 @@ class Router:
         return limit is not None and self.load.workers[worker].prefill_tokens > limit
 
     def place(self, request: RouteRequest, now: int) -> Decision | None:
-        """Choose a worker that is neither busy nor overloaded, and enter the request into the books.
+        """Choose a worker that is neither busy nor overloaded, and note the request.
 
         Returns None, and changes nothing, where there is none.
         """
         workers = self.eligible(request)
-        if self.config.overload_blocks is not None or self.config.busy_prefill_tokens is not None:
-            workers = [worker for worker in workers if not (self.overloaded(worker) or self.busy(worker))]
+        if self.config.limited:
+            workers = [w for w in workers if not (self.overloaded(w) or self.busy(w))]
         if not workers:
             return None
         cost, size = request.cost or self.config.cost, self.config.block_size
@@ -176,7 +181,9 @@ class Router:
         overlap = query.overlap(worker)
         new = max(request.tokens - overlap * size, 0) if cost.track_prefill else 0
         self.placed[request.uid] = worker
-        self.tell(self.load.own(Added(self.load.router, worker, request.uid, tuple(request.blocks), new), now))
+        blocks = tuple(request.blocks)
+        news = Added(self.load.router, worker, request.uid, blocks, new)
+        self.tell(self.load.own(news, now))
         if self.index:
             self.index.sent(worker, request.blocks, now)
         return Decision(request.uid, worker, overlap)

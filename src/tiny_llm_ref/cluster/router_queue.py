@@ -64,18 +64,22 @@ class RouterQueue:
 
     # ANCHOR: push
     def push(self, request: RouteRequest, new_tokens: int) -> None:
-        """Let a request wait. Raises OverloadedError beyond the limit, ValueError for one that waits already."""
+        """Let a request wait.
+
+        Raises OverloadedError beyond the limit, ValueError for one that waits already.
+        """
         if request.uid in self.waiting:
             raise ValueError(f"request {request.uid} waits already")
         tokens = self.tokens.get(request.priority, 0) + request.tokens
         if self.limit is not None and tokens > self.limit:
-            raise OverloadedError(
-                f"{tokens} tokens would wait at priority {request.priority}: the limit is {self.limit}"
-            )
+            where = f"{tokens} tokens would wait at priority {request.priority}"
+            raise OverloadedError(f"{where}: the limit is {self.limit}")
         self.tokens[request.priority] = tokens
         self.waiting[request.uid] = request
         self._count += 1
-        heapq.heappush(self.heap, (-request.priority, -self.score(request, new_tokens), self._count, request))
+        score = self.score(request, new_tokens)
+        entry = (-request.priority, -score, self._count, request)
+        heapq.heappush(self.heap, entry)
 
     def remove(self, uid: Hashable) -> bool:
         """A request stops waiting. Returns whether it waited."""
