@@ -101,10 +101,15 @@ class Record:
             raise InvariantError(f"request {self.uid}: {self.hit_tokens} of its {self.input_length} tokens were cached")
 
 
+# ANCHOR: conserved
 def check_conserved(injected: int, done: int, queued: int, running: int, rejected: int) -> None:
-    """Raise InvariantError unless each request that came is one of done, queued, running or rejected."""
+    """Each request that came is one of the four.
+
+    Raises InvariantError where the sum is another.
+    """
     if injected != done + queued + running + rejected:
         raise InvariantError(
             f"{injected} requests came, but {done} are done, {queued} queued, {running} running, {rejected} rejected: "
             f"{done + queued + running + rejected} in all"
         )
+        # ANCHOR_END: conserved
