@@ -8,7 +8,7 @@ from types import ModuleType
 
 from course.errors import CourseError
 
-NOT_SCENARIOS = ("__init__", "scenario", "picture")
+NOT_SCENARIOS = ("__init__", "scenario", "picture", "runs")
 
 
 @dataclass(frozen=True)
