@@ -5,27 +5,17 @@ later: at no time does the process serve while the registry has forgotten it.
 """
 
 import asyncio
-from importlib import import_module
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course.book.style import Theme, arrow, canvas
-from course.cluster_case.scene import MS, Scene
+from course.cluster_case.scene import MS, Imported, Scene
 
 SECOND = 1000 * MS
 LATENCY, CUT = 300 * MS, 5 * SECOND
 LEFT, SCALE, PROCESS, REGISTRY = 1.15, 0.78, 2.05, 0.95
-
-
-class Reference:
-    """What `Scene` asks for parts."""
-
-    @staticmethod
-    def module(name: str):
-        """A module of the reference."""
-        return import_module(f"tiny_llm_ref.{name}")
 
 
 def run() -> dict[str, list[float]]:
@@ -53,7 +43,7 @@ def run() -> dict[str, list[float]]:
         times = {"sent": sent, "came": came, "stops": [scene.now], "forgets": [registry.next_deadline()]}
         return {name: [time / SECOND for time in values] for name, values in times.items()}
 
-    return Scene(Reference, latency=LATENCY).run(main)
+    return Scene(Imported("tiny_llm_ref"), latency=LATENCY).run(main)
 
 
 def at(seconds: float) -> float:

@@ -4,27 +4,16 @@ the tokens follow each other from 1 to 14 without a gap in their numbers. After 
 prompt and all tokens so far.
 """
 
-from importlib import import_module
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course.book.style import Theme, arrow, canvas
 from course.cluster_case.greedy import alone
-from course.cluster_case.scene import MS, Scene
+from course.cluster_case.scene import MS, Imported, Scene
 
 PROMPT, TOKENS, KILLS = [3, 1, 4], 14, (5, 9)
 LEFT, CELL, ROW = 1.1, 0.43, 0.62
-
-
-class Reference:
-    """What `Scene` asks for parts."""
-
-    @staticmethod
-    def module(name: str):
-        """A module of the reference."""
-        return import_module(f"tiny_llm_ref.{name}")
 
 
 def run() -> tuple[list[tuple[int, float]], list[tuple[int, int]]]:
@@ -54,7 +43,7 @@ def run() -> tuple[list[tuple[int, float]], list[tuple[int, int]]]:
             raise AssertionError(got)
         return given, asked
 
-    return Scene(Reference).run(main)
+    return Scene(Imported("tiny_llm_ref")).run(main)
 
 
 def cell(axes: Axes, x: float, y: float, text: str, color: str, theme: Theme) -> None:
