@@ -9,7 +9,9 @@ from itertools import pairwise
 
 from course.case import case, error_of
 from course.cluster_case.greedy import alone, next_token
+from course.cluster_case.ledger import LEDGER_MISTAKES, Belief, Ledger, below, played, script_of
 from course.cluster_case.scene import MS, TOKEN, TTL, Scene, collect, generate
+from course.cluster_case.trouble import Flaky, ended, fragile, noted, until
 from course.cluster_case.world import World
 from course.stub import stub_of
 from course.suspects import named
@@ -58,12 +60,6 @@ def parts_of(solution):
 # Task 1
 
 
-def below(prefix: str, key: str) -> bool:
-    """Whether the parts of a prefix are the first parts of a key."""
-    parts = prefix.split("/") if prefix else []
-    return key.split("/")[: len(parts)] == parts
-
-
 @case(task=1)
 class APrefixEndsAtASlash:
     """A prefix covers itself and what lies below it, part by part; an empty one covers everything."""
@@ -84,80 +80,6 @@ class APrefixEndsAtASlash:
                 "an empty prefix covers everything": bool(prefix) and below(prefix, key),
                 "a prefix covers itself": below(prefix, key) and prefix != key,
             })  # fmt: skip
-
-
-class Ledger:
-    """The registry's rules written down afresh: nothing is ever removed, all is asked of what was noted.
-
-    Mistakes, by name, make it a wrong one.
-    """
-
-    def __init__(self, ttl: int, mistake: str = ""):
-        self.ttl, self.mistake = ttl, mistake
-        self.ends: dict[int, int] = {}
-        self.put_by: dict[str, tuple[int, int]] = {}
-
-    def alive(self, lease: int, now: int) -> bool:
-        return now < self.ends.get(lease, -1) + (self.mistake == "lives on at its deadline")
-
-    def apply(self, step: list, now: int, lease: int | None) -> object:
-        kind, key, value = step
-        if kind == "grant":
-            self.ends[lease] = now + self.ttl
-        elif kind == "revoke" and self.alive(lease, now):
-            self.ends[lease] = now
-            if self.mistake == "a revoked lease keeps its keys":
-                self.ends[-1] = 10**9
-                self.put_by |= {k: (-1, v) for k, (owner, v) in self.put_by.items() if owner == lease}
-        elif kind in ("renew", "put") and not self.alive(lease, now):
-            if kind == "renew" and self.mistake == "a renewal that comes too late is accepted" and lease in self.ends:
-                self.ends[lease] = now + self.ttl
-                return None
-            return "LeaseError"
-        elif kind == "renew":
-            start = self.ends[lease] if self.mistake == "a renewal adds ttl to what is left" else now
-            self.ends[lease] = start + self.ttl
-        elif kind == "put":
-            if self.mistake == "the first lease that set a key keeps it" and key in self.put_by:
-                lease = self.put_by[key][0] if self.alive(self.put_by[key][0], now) else lease
-            self.put_by[key] = (lease, value)
-        return None
-
-    def keys(self, prefix: str, now: int) -> dict[str, int]:
-        return {k: v for k, (lease, v) in sorted(self.put_by.items()) if below(prefix, k) and self.alive(lease, now)}
-
-
-LEDGER_MISTAKES = {
-    "a lease ends at its deadline, not after it": "lives on at its deadline",
-    "a renewal adds ttl to what is left: it counts from now": "a renewal adds ttl to what is left",
-    "a renewal that comes too late is accepted": "a renewal that comes too late is accepted",
-    "a revoked lease keeps its keys": "a revoked lease keeps its keys",
-    "a key ends with the lease that set it first, not with the last": "the first lease that set a key keeps it",
-}
-
-
-def script_of(rng: random.Random, steps: int, ttl: int) -> list[list]:
-    """Steps [time, kind, lease, key, value]; a lease is given by its place among those granted. Many at a deadline."""
-    script, ends, now = [[0, "grant", 0, "", 0]], [ttl], 0
-    for _ in range(steps):
-        now = rng.choice([now, now + rng.randint(0, ttl // 2), max(now, rng.choice(ends) + rng.choice([-1, 0, 0]))])
-        lease, kind = rng.randrange(len(ends)), rng.choice(["grant", "put", "put", "put", "renew", "renew", "revoke"])
-        key = f"{rng.choice(['a', 'ab', 'a/b', 'c'])}/{rng.randrange(3)}"
-        if kind == "grant":
-            lease = len(ends)
-            ends.append(now + ttl)
-        elif kind == "renew":
-            ends[lease] = now + ttl
-        script.append([now, kind, lease, key, rng.randrange(100)])
-    return script
-
-
-def played(script: list[list], ttl: int, mistake: str = "") -> list:
-    """What a script gives by the ledger: of each step its result, and what there is below "a" then."""
-    ledger, results = Ledger(ttl, mistake), []
-    for now, kind, lease, key, value in script:
-        results.append([ledger.apply([kind, key, value], now, lease), ledger.keys("a", now)])
-    return results
 
 
 def drive(solution, script: list[list], ttl: int) -> list:
@@ -313,26 +235,6 @@ def parse(value: object) -> int:
     return 2 * value
 
 
-class Belief:
-    """What a view should believe, and say: entries by key, compared with all that is known."""
-
-    def __init__(self):
-        self.entries: dict[str, int] = {}
-
-    def apply(self, key: str, value: object) -> list:
-        if value is None:
-            return [[key, None]] if self.entries.pop(key, None) is not None else []
-        if not isinstance(value, int) or self.entries.get(key) == 2 * value:
-            return []
-        self.entries[key] = 2 * value
-        return [[key, 2 * value]]
-
-    def resync(self, snapshot: dict) -> list:
-        gone = [[key, None] for key in self.entries if key not in snapshot]
-        self.entries = {key: value for key, value in self.entries.items() if key in snapshot}
-        return gone + [change for key, value in snapshot.items() for change in self.apply(key, value)]
-
-
 def changes_of(rng, count: int) -> list:
     draw = lambda: [f"k{rng.integers(4)}", [None, "broken", 0, 1, 2, 3][int(rng.integers(6))]]  # noqa: E731
     return [draw() for _ in range(count)]
@@ -418,60 +320,6 @@ class AResyncIsADifference:
 
 ODD = TTL + 7
 """ns: parts of it are rounded."""
-
-
-class Flaky:
-    """A host whose connections can be broken, and which reaches nobody until some time."""
-
-    def __init__(self, scene: Scene, host):
-        self.scene, self.host, self.until, self.tries = scene, host, 0, 0
-        self.listen, self.close = host.listen, host.close
-
-    async def connect(self, address: str):
-        self.tries += 1
-        if self.scene.now < self.until:
-            raise ConnectionRefusedError("nobody can be reached")
-        return await self.host.connect(address)
-
-    def break_all(self, span: int) -> None:
-        """Break what there is, and reach nobody for so long."""
-        self.until = self.scene.now + span
-        for end in list(self.host.ends):
-            end.close()
-
-
-def noted(scene: Scene):
-    """The package's registry, which notes when renewals came in."""
-
-    class Noted(scene.part("discovery.Registry")):
-        def __init__(self) -> None:
-            super().__init__(scene.ttl)
-            self.came: list[int] = []
-
-        def renew(self, lease: int, now: int) -> None:
-            self.came.append(now)
-            super().renew(lease, now)
-
-    return Noted()
-
-
-async def ended(scene: Scene, task: asyncio.Task, within: int) -> int | None:
-    """When a task ends, None if it does not within some ns. Raises what it raises."""
-    done, _ = await asyncio.wait([task], timeout=within / SECOND)
-    if not done:
-        task.cancel()
-        return None
-    task.result()
-    return scene.now
-
-
-async def until(scene: Scene, holds, task: asyncio.Task) -> None:
-    """Wait until something holds, or a task has ended, for a minute at most. Raises what the task raised."""
-    end = scene.now + 60 * SECOND
-    while not (holds() or task.done() or scene.now > end):
-        await scene.wait(MS)
-    if task.done():
-        task.result()
 
 
 @case(task=2, params=[{"latency": 1}, {"latency": 40}, {"latency": 700}])
@@ -1396,28 +1244,6 @@ class TheRestIsWhatIsMissing:
         ends_as(after_stop, "ValueError", "asking for more after a stop token")
 
 
-def fragile(solution, deaths: list[int], error: type[Exception] | None = None, stop: int | None = None):
-    """A route whose n-th worker dies after deaths[n] tokens, also after its last one, and what it was asked."""
-    asked, error = [], error or ConnectionResetError
-
-    async def route(body):
-        asked.append([list(body["token_ids"]), body["max_tokens"]])
-        dies = deaths[len(asked) - 1] if len(asked) <= len(deaths) else None
-        ids = list(body["token_ids"])
-        for i in range(body["max_tokens"]):
-            if i == dies:
-                raise error("dead")
-            ids.append(next_token(ids))
-            last = ids[-1] == stop or i + 1 == body["max_tokens"]
-            yield {"token": ids[-1], "finish_reason": ("stop" if ids[-1] == stop else "length") if last else None}
-            if last:
-                break
-        if dies is not None:
-            raise error("dead after the last token")
-
-    return route, asked
-
-
 def generated(solution, route, prompt: list[int], most: int, **options) -> list:
     """[tokens, how it ended, migrations, ns that it took] of one request."""
 
@@ -1440,7 +1266,7 @@ class AnyTokenMayBeTheLast:
         return {"deaths": deaths, "prompt": rng.integers(0, 900, 3).tolist(), "pause": int(rng.integers(0, 3)) * MS}
 
     def observe(solution, inputs):
-        route, asked = fragile(solution, inputs["deaths"])
+        route, asked = fragile(inputs["deaths"])
         return [*generated(solution, route, inputs["prompt"], 12, limit=3, pause=inputs["pause"]), asked]
 
     def verify(inputs, got):
@@ -1480,7 +1306,7 @@ class MigrationHasALimit:
         return {"limit": limit, "prompt": rng.integers(0, 900, 4).tolist(), "deaths": [2] * 9}
 
     def observe(solution, inputs):
-        route, asked = fragile(solution, inputs["deaths"])
+        route, asked = fragile(inputs["deaths"])
         return [*generated(solution, route, inputs["prompt"], 40, limit=inputs["limit"]), len(asked)]
 
     def verify(inputs, got):
@@ -1507,7 +1333,7 @@ class OnlyTheLostAreReplaced:
 
     def observe(solution, inputs):
         error = solution.module("cluster.rpc").RemoteError
-        route, asked = fragile(solution, [3], error)
+        route, asked = fragile([3], error)
         failed = [*generated(solution, route, inputs["prompt"], 10), len(asked)]
         begun = []
 
@@ -1545,7 +1371,7 @@ class AStopTokenEndsIt:
 
     def observe(solution, inputs):
         stop = alone(inputs["prompt"], 10)[inputs["at"]]
-        route, asked = fragile(solution, [inputs["at"] + inputs["die"]], stop=stop)
+        route, asked = fragile([inputs["at"] + inputs["die"]], stop=stop)
         return [*generated(solution, route, inputs["prompt"], 10), len(asked)]
 
     def verify(inputs, got):
