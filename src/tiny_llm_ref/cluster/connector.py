@@ -55,10 +55,10 @@ def parts(kv_heads: int, sources: int, targets: int) -> list[Part]:
 
 # ANCHOR: orders
 class Ask(NamedTuple):
-    """Rank `rank` of a decode worker's `ranks` to the prefill worker: fill these pages.
+    """Rank `rank` of a decode worker's `ranks` to the prefill worker: fill these.
 
-    The last ones of the prompt; none where all is cached. until: ns, nothing may
-    begin to be written then or later.
+    pages: for the last ones of the prompt; none where all is cached.
+    until: ns, nothing may begin to be written then or later.
     """
 
     transfer: Transfer
@@ -77,7 +77,7 @@ class Release(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The answer to an `Ask`: nothing was written for this rank, and nothing will be."""
+    """The answer to an `Ask`: nothing was or will be written for this rank."""
 
     transfer: Transfer
     rank: int

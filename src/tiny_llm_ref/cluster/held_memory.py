@@ -20,8 +20,9 @@ from .trace_memory import TraceMemory
 class Hold:
     """Pages of a request outside of any row.
 
-    node: where the tree has the first `shared` of them. tokens: positions that are filled,
-    or will be. filled: whether they are: only then a row may begin with them.
+    node: where the tree has the first `shared` of them.
+    tokens: positions that are filled, or will be.
+    filled: whether they are: only then a row may begin with them.
     """
 
     node: Node
