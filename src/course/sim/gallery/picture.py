@@ -16,7 +16,8 @@ def draw(scenario: Scenario, broken: Outcome, repaired: Outcome, theme: "Theme |
 
     figure = Figure(figsize=(5.7, 4.2), layout="constrained")
     upper, lower = figure.subplots(2, sharex=True, sharey=True)
-    for axes, outcome, name in ((upper, broken, "broken"), (lower, repaired, "repaired")):
+    runs = (upper, broken, f"broken: {scenario.broken}"), (lower, repaired, f"repaired: {scenario.repaired}")
+    for axes, outcome, name in runs:
         for place, (label, (xs, ys)) in enumerate(outcome.lines.items()):
             color = theme.series[place % len(theme.series)] if theme else f"C{place}"
             if scenario.kind == "bars":

@@ -1,4 +1,4 @@
-"""New conversations, which nobody has cached, before idle workers: all cost the same, and the first in the list wins."""
+"""New conversations, cached nowhere, before idle workers: all cost the same, and one of them is the first in the list."""
 
 from collections.abc import Mapping
 from random import Random
