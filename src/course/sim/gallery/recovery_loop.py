@@ -83,8 +83,8 @@ SCENARIO = Scenario(
     title="Recovery without end",
     complaint="A router that has missed events asks the worker, gets its whole cache, and asks again, ten times a"
     " second, for ever; the worker does little else than to dump its tree (Dynamo PR 7072).",
-    broken="the blocks of a dump are taken for events, with numbers made up from 0 on: the gap is never closed",
-    repaired="a dump says up to which event it reaches, and the router goes on from there; its blocks have no numbers",
+    broken="the blocks of a dump get numbers from 0 on",
+    repaired="a dump says up to which event it reaches",
     play=play,
     check=check,
     y="questions asked so far",
