@@ -932,7 +932,7 @@ class CreationRunsNothing:
             explain(log, ran[name], f"{name} ran twice: {log}")
 
 
-@case(task=3, params=[{"kind": k} for k in ("awaits", "errors", "waits", "resumed", "window")])
+@case(task=3, params=[{"kind": k} for k in ("awaits", "errors", "waits", "resumed", "window")], timeout=20.0)
 class NothingNestsOnTheStack:
     """50,000 awaits inside each other, exceptions through them, and waits that end at once need no Python stack."""
 
@@ -2025,7 +2025,7 @@ class ErrorsComeOut:
         expect(got["log"] == want, text, lost)
 
 
-@case(task=4)
+@case(task=4, timeout=20.0)
 class ALivelockIsNoticed:
     """Tasks that keep each other busy while time stands still are an error that names them, not a hang."""
 
