@@ -20,9 +20,10 @@ Nanoseconds = float | np.ndarray
 class StepShape(NamedTuple):
     """What the time of a batch depends on.
 
-    prefill_tokens: of prompts. prefill_context: positions that these attend to, summed, each token's own included.
-    n_decode: requests that choose their next token; decode_context: positions that those attend to, summed.
-    n_sequences: requests in the batch. A whole prompt of L tokens has a context of L (L + 1) / 2.
+    prefill_tokens: of prompts. prefill_context: positions that these attend to,
+    summed, each token's own included: L (L + 1) / 2 for a whole prompt.
+    n_decode: requests that choose their next token. decode_context: positions
+    that those attend to, summed. n_sequences: requests in the batch.
     """
 
     prefill_tokens: int = 0
@@ -85,7 +86,9 @@ class Formula:
         """(steps,) int64: each step's context is longer by a token for each request."""
         contexts = shape.decode_context + shape.n_decode * np.arange(steps)
         times = self.time(shape._replace(decode_context=contexts)) + 0.5
-        return times.astype(np.int64) if isinstance(times, np.ndarray) else np.full(steps, int(times))
+        if isinstance(times, np.ndarray):
+            return times.astype(np.int64)
+        return np.full(steps, int(times))
         # ANCHOR_END: step_times
 
 
