@@ -133,6 +133,6 @@ SCENARIO = Scenario(
     repaired="pages are freed when the last copy has ended",
     play=play,
     check=check,
-    y="pages overwritten so far",
+    y="pages overwritten",
     kind="steps",
 )

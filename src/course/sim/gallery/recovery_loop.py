@@ -87,6 +87,6 @@ SCENARIO = Scenario(
     repaired="a dump says up to which event it reaches",
     play=play,
     check=check,
-    y="questions asked so far",
+    y="questions asked",
     kind="steps",
 )
