@@ -1215,11 +1215,12 @@ class TheRestIsWhatIsMissing:
             seen.append([error_of(whole.request), taken, whole.finish_reason])
         for i in range(inputs["stop"]):
             cut.take({"token": inputs["tokens"][i], "finish_reason": "stop" if i + 1 == inputs["stop"] else None})
-        return [seen, cut.finish_reason, list(cut.tokens), error_of(cut.request)]
+        nothing = error_of(progress_of(solution, inputs["prompt"], 0).request)
+        return [seen, cut.finish_reason, list(cut.tokens), error_of(cut.request), nothing]
 
     def verify(inputs, got):
         prompt, tokens = inputs["prompt"], inputs["tokens"]
-        seen, stopped, taken, after_stop = got
+        seen, stopped, taken, after_stop, nothing = got
         for n, (asked, token, reason) in enumerate(seen):
             text = f"a prompt of {len(prompt)}, max_tokens 9, {n} tokens so far"
             if n == 9:
@@ -1242,6 +1243,7 @@ class TheRestIsWhatIsMissing:
             [stopped, taken], ["stop", tokens[: inputs["stop"]]], f"after a stop token finish_reason is {stopped!r}"
         )
         ends_as(after_stop, "ValueError", "asking for more after a stop token")
+        ends_as(nothing, "ValueError", "asking for an answer of 0 tokens")
 
 
 def generated(solution, route, prompt: list[int], most: int, **options) -> list:
