@@ -1154,6 +1154,31 @@ class WhoComesAtTheEndOfAStepIsInTheNext:
         })  # fmt: skip
 
 
+@case(task=4)
+class NothingToRunIsNoError:
+    """Where all requests are gone again before the batch is chosen, nothing runs, and the next request finds the engine
+    idle."""
+
+    def inputs(rng):
+        return {"times": np.cumsum(rng.integers(1, 9000, 3)).tolist(), "length": int(rng.integers(1, 50))}
+
+    def observe(solution, inputs):
+        simulation, phase, (replica,), (log,) = stations(solution, 1, 4)
+        for uid, time in enumerate(inputs["times"]):
+            simulation.at(time, phase.ADMISSION, replica.add, prompt_of(solution, uid, inputs["length"]))
+            if uid < 2:
+                simulation.at(time, phase.ADMISSION, replica.abort, uid)
+        return {"error": error_of(simulation.run), "ends": log.ends, "steps": replica.steps}
+
+    def verify(inputs, got):
+        if got["error"]["type"]:
+            raise AssertionError(f"{got['error']['type']}: {got['error']['message']}: next_batch() may give None")
+        last = inputs["times"][2] + 1000 * inputs["length"]
+        want = [[time, uid, "abort"] for uid, time in enumerate(inputs["times"][:2])] + [[last, 2, "stop"]]
+        explain(got["ends"], want, f"[time, uid, reason] of ends: {first_difference(got['ends'], want)}")
+        explain(got["steps"], 1, f"{got['steps']} steps ran, expected 1")
+
+
 @case(task=4, params=[{"rows": 3}, {"rows": 8}])
 class SaturatedDecodeIsASum:
     """N equal requests that are all there at the beginning take exactly the sum of their steps."""

@@ -432,8 +432,8 @@ _REPLICA = [
         "no-batch-is-an-error",
         "        if batch is None:\n            return\n        now",
         "        if batch is None:\n            raise RuntimeError('nothing to run')\n        now",
-        "nothing to run",
-        LOOP,
+        "next_batch() may give None",
+        "NothingToRunIsNoError",
     ),
 ]
 
