@@ -29,9 +29,11 @@ class Decision(NamedTuple):
 class Actuation:
     """Turns targets into decisions.
 
-    limits: by pool; other pools are left alone. budget: GPUs of all pools together. step: workers by which a pool may
-    change in a decision. patience: ns in which nobody may have asked for more before a pool shrinks. time_out: ns that
-    a decision is waited for. outcomes: of decisions, by number: "done", "timed out" or "superseded".
+    limits: by pool; other pools are left alone. budget: GPUs of all pools together.
+    step: workers by which a pool may change in a decision. patience: ns in which
+    nobody may have asked for more before a pool shrinks. time_out: ns that a
+    decision is waited for. outcomes: of decisions, by number: "done", "timed out"
+    or "superseded".
     """
 
     def __init__(

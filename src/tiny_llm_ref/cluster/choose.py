@@ -16,7 +16,9 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Space:
-    """What may be deployed: numbers of prefill and of decode workers, rising; GPUs of one of each."""
+    """What may be deployed: numbers of prefill and of decode workers, rising; GPUs
+    of one of each.
+    """
 
     prefill: tuple[int, ...]
     decode: tuple[int, ...]
@@ -30,8 +32,10 @@ class Space:
 
 @dataclass(frozen=True)
 class Chosen:
-    """sizes: of the deployment, which takes so many gpus. attained: the share of requests predicted to meet all
-    objectives. predictions: all that were made, in order. monotone: whether none of them contradicts another."""
+    """sizes: of the deployment, which takes so many gpus. attained: the share of
+    requests predicted to meet all objectives. predictions: all that were made,
+    in order. monotone: whether none of them contradicts another.
+    """
 
     sizes: Sizes
     gpus: int

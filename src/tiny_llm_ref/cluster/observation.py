@@ -9,8 +9,8 @@ from typing import NamedTuple
 class StepSample(NamedTuple):
     """One step of an engine, or the mean of equal ones.
 
-    age: ns from the engine's first moment of service. prefill_tokens: of prompts, in the batch. kv_blocks: in use.
-    duration: ns.
+    age: ns from the engine's first moment of service. prefill_tokens: of prompts,
+    in the batch. kv_blocks: in use. duration: ns.
     """
 
     age: int
@@ -23,8 +23,9 @@ class StepSample(NamedTuple):
 class EngineLoad:
     """An engine that serves.
 
-    worker: its name. queued_tokens: of prompts, still to compute. running: requests that decode. kv_used: blocks that
-    requests hold. kv_queued: blocks that waiting requests will ask for. samples: some of its steps since the last look.
+    worker: its name. queued_tokens: of prompts, still to compute. running: requests
+    that decode. kv_used: blocks that requests hold. kv_queued: blocks that waiting
+    requests will ask for. samples: some of its steps since the last look.
     """
 
     worker: str
@@ -38,8 +39,10 @@ class EngineLoad:
 
 @dataclass(frozen=True)
 class PoolLoad:
-    """A pool. wanted: workers that it was told to have, by a decision or by hand. starting: not serving yet.
-    draining: not serving any more. Both hold their GPUs. engines: those that serve."""
+    """A pool. wanted: workers that it was told to have, by a decision or by hand.
+    starting: not serving yet. draining: not serving any more. Both hold their
+    GPUs. engines: those that serve.
+    """
 
     wanted: int
     starting: int = 0
@@ -61,10 +64,12 @@ class PoolLoad:
 # ANCHOR: traffic
 @dataclass(frozen=True)
 class Traffic:
-    """An interval of `duration` ns. Means are None where there was nothing to average.
+    """An interval of `duration` ns. Means are None where there was nothing to
+    average.
 
-    requests: that came. input_length: mean tokens of their prompts. output_length: mean tokens of answers that ended.
-    ttft, itl: mean ns. hit_rate: prompt tokens found in a cache, of all.
+    requests: that came. input_length: mean tokens of their prompts. output_length:
+    mean tokens of answers that ended. ttft, itl: mean ns. hit_rate: prompt tokens
+    found in a cache, of all.
     """
 
     duration: int
@@ -78,7 +83,9 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Observation:
-    """An interval, and the pools at its end by name: "prefill" and "decode", or "worker" for one that does both."""
+    """An interval, and the pools at its end by name: "prefill" and "decode", or
+    "worker" for one that does both.
+    """
 
     traffic: Traffic
     pools: Mapping[str, PoolLoad]

@@ -38,7 +38,9 @@ def decode_replicas(requests: float, output_length: float, seconds: float, rate:
 
 # ANCHOR: demand
 class Demand(NamedTuple):
-    """requests: per second. input_length, output_length: mean tokens. hit_rate: prompt tokens found in a cache."""
+    """requests: per second. input_length, output_length: mean tokens. hit_rate:
+    prompt tokens found in a cache.
+    """
 
     requests: float
     input_length: float
@@ -68,9 +70,11 @@ class DemandForecast:
 
 # ANCHOR: classic
 class ClassicPlanner:
-    """Dynamo's first throughput planner: a profile, corrected by what the last interval was like.
+    """Dynamo's first throughput planner: a profile, corrected by what the last
+    interval was like.
 
-    objective: its tpot is the target of the ITL. make: a new forecast. Pools "prefill" and "decode".
+    objective: its tpot is the target of the ITL. make: a new forecast. Pools
+    "prefill" and "decode".
     """
 
     def __init__(self, profile: Profile, objective: Objective, make: Callable[[], Holt] = Holt):

@@ -12,10 +12,12 @@ from .window import SECOND
 # ANCHOR: profile
 @dataclass(frozen=True)
 class Profile:
-    """Measured on one prefill and one decode engine. Between the points it is linear, beyond them constant.
+    """Measured on one prefill and one decode engine. Between the points it is
+    linear, beyond them constant.
 
-    lengths, ttft: prompts of so many tokens, in rising order, take so many ns. contexts, batches, itl: a decode step of
-    batches[j] requests with contexts[i] tokens each takes itl[i][j] ns. kv_tokens: that fit into a decode engine.
+    lengths, ttft: prompts of so many tokens, in rising order, take so many ns.
+    contexts, batches, itl: a decode step of batches[j] requests with contexts[i]
+    tokens each takes itl[i][j] ns. kv_tokens: that fit into a decode engine.
     """
 
     lengths: Sequence[int]

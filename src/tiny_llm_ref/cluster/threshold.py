@@ -8,9 +8,11 @@ from .vote import PoolVoter, Vote
 
 # ANCHOR: thresholds
 class Thresholds(NamedTuple):
-    """prefill_*: of queued prompt tokens over a context. decode_*: of KV blocks used and waited for over all.
+    """prefill_*: of queued prompt tokens over a context. decode_*: of KV blocks
+    used and waited for over all.
 
-    Up from `prefill_up` on, and above `decode_up`; down below the others. A `prefill_down` of 0 asks for empty queues.
+    Up from `prefill_up` on, and above `decode_up`; down below the others. A
+    `prefill_down` of 0 asks for empty queues.
     """
 
     prefill_up: float
@@ -19,7 +21,10 @@ class Thresholds(NamedTuple):
     decode_down: float
 
 
-THRESHOLDS = {"throughput": Thresholds(1.0, 0.1, 1.0, 0.6), "latency": Thresholds(0.1, 0.0, 0.4, 0.1)}
+THRESHOLDS = {
+    "throughput": Thresholds(1.0, 0.1, 1.0, 0.6),
+    "latency": Thresholds(0.1, 0.0, 0.4, 0.1),
+}
 
 
 class ThresholdPlanner(PoolVoter):
