@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import accumulate
 
-from course.sim.gallery.runs import BLOCK, SECOND, Cluster, requests, ttft_ms
+from course.sim.gallery.runs import SECOND, Cluster, requests, ttft_ms
 from course.sim.gallery.scenario import Outcome, Scenario
 
 REQUESTS, PROMPT, ANSWER = 40, 8000, 50

@@ -1,4 +1,4 @@
-"""Mixed batches with a budget that is too large: an answer gets its token with each batch, and each batch takes long."""
+"""Mixed batches with too large a budget: an answer gets a token with each batch, and each batch takes long."""
 
 from collections.abc import Mapping
 from itertools import count

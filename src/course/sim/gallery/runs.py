@@ -72,3 +72,19 @@ def gaps_ms(record: "Record") -> Line:
     """Seconds at which a request had each token after the first, and ms since the one before."""
     times = record.token_times
     return (times[1:] / SECOND).tolist(), (np.diff(times) / MS).tolist()
+
+
+def workers_over_time(run: "Run") -> Line:
+    """Seconds, and how many workers served from then on."""
+    times, counts = [0.0], [0]
+    for note in run.notes:
+        if note.kind in ("ready", "draining"):
+            times.append(note.time / SECOND)
+            counts.append(counts[-1] + (1 if note.kind == "ready" else -1))
+    return [*times, max(times[-1], run.end / SECOND)], [*counts, counts[-1]]
+
+
+def worker_minutes(run: "Run") -> float:
+    """How long all workers served together."""
+    ends = {name: run.end if worker.stopped is None else worker.stopped for name, worker in run.workers.items()}
+    return sum(max(ends[name] - worker.started, 0) for name, worker in run.workers.items()) / SECOND / 60

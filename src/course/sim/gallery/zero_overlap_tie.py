@@ -1,4 +1,4 @@
-"""New conversations, cached nowhere, before idle workers: all cost the same, and one of them is the first in the list."""
+"""New conversations, cached nowhere, before idle workers: all cost the same, and one of them is first in the list."""
 
 from collections.abc import Mapping
 from random import Random
