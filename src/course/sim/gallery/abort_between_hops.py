@@ -1,4 +1,4 @@
-"""Decode workers fall silent. Who waits for one of them loses patience, and nobody takes his prompt any more."""
+"""Decode workers fall silent: clients lose patience, and nobody takes the prompts that were computed for them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ def two_stage(cluster: Cluster, repaired: bool) -> type["TwoStage"]:
     routing = cluster("disaggregation").TwoStage
 
     class Forgetful(routing):
-        """Thinks that a client who leaves when his prompt is computed leaves nothing behind."""
+        """Thinks that a client who leaves when the prompt is computed leaves nothing behind."""
 
         def give_back(self, journey: "Journey") -> list["Release"]:
             """Tell the prefill worker that nobody will take the prompt."""
@@ -87,8 +87,8 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 SCENARIO = Scenario(
     title="A client leaves between the hops",
-    complaint="After a restart of the decode workers the prefill workers are full of prompts that nobody will ever ask"
-    " for, and compute nothing for eight minutes (vLLM 50425; Dynamo, NVBugs 5969206).",
+    complaint="Each time a decode worker falls silent, the prefill workers keep more prompts that nobody will ever ask"
+    " for, eight minutes long, until they have no room for new ones (vLLM 50425; Dynamo, NVBugs 5969206).",
     broken="a client who leaves after the prefill is forgotten",
     repaired="the prefill worker is told that nobody will come",
     play=play,

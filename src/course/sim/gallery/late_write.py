@@ -127,8 +127,8 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 SCENARIO = Scenario(
     title="A late write",
-    complaint="Somebody presses stop, and somebody else gets an answer to a question that he never asked: his prompt"
-    " was overwritten by the one that was given up (vLLM 32255; SGLang 35049).",
+    complaint="One user presses stop, and another one gets an answer to a question that nobody asked: the prompt was"
+    " overwritten by the one that was given up (vLLM 32255; SGLang 35049).",
     broken="pages are freed when the client leaves",
     repaired="pages are freed when the last copy has ended",
     play=play,

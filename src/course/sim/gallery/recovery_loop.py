@@ -81,8 +81,8 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 SCENARIO = Scenario(
     title="Recovery without end",
-    complaint="A router that has missed events asks the worker, gets its whole cache, and asks again, ten times a"
-    " second, for ever; the worker does little else than to dump its tree (Dynamo PR 7072).",
+    complaint="A router that has missed events asks the worker, gets its whole cache, and asks again, and so on for"
+    " ever; the worker does little else than to dump its tree (Dynamo PR 7072).",
     broken="the blocks of a dump get numbers from 0 on",
     repaired="a dump says up to which event it reaches",
     play=play,
