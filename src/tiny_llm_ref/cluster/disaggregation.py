@@ -6,7 +6,7 @@ Knows where each request is, and what its workers must be told; two routers choo
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .conditional import Rule, Situation
+from .conditional import Rule
 from .connector import Release
 from .handoff import HandOff, Peer, Tickets, Transfer
 from .indexer import Worker
@@ -14,6 +14,7 @@ from .journey import Cancel, Decode, Fail, Journey, PoolState, Prefill, RouteOrd
 from .router import Decision, Router
 from .router_queue import OverloadedError
 from .routing import RouteRequest
+from .situation import situation_of
 
 
 class TwoStage:
@@ -203,19 +204,4 @@ class TwoStage:
         """
         if self.rule is None or not self.decode.workers:
             return False
-        load, prefill = self.decode.load.workers, self.prefill
-        scores = self.decode.index.match(request.blocks, now) if self.decode.index else {}
-        best = max(self.decode.workers, key=lambda worker: (scores.get(worker, 0), -load[worker].active_blocks))
-        cached = scores.get(best, 0) * self.decode.config.block_size
-        mine = request.uid in prefill.placed or request.uid in prefill.queue
-        queued = max(len(prefill.placed) + len(prefill.queue) - mine - len(prefill.workers), 0)
-        ahead = self.ahead(request.uid) if mine else 0
-        return self.rule.local(Situation(request.tokens, cached, queued, ahead, load[best].active_blocks))
-
-    def ahead(self, uid: int) -> int:
-        """Prompt tokens before this one at the worker that was chosen; at the least busy one while it waits."""
-        loads = self.prefill.load.workers
-        worker = self.prefill.placed.get(uid)
-        if worker is None:
-            return min(load.prefill_tokens for load in loads.values())
-        return loads[worker].prefill_tokens - loads[worker].requests[uid].prefill_tokens
+        return self.rule.local(situation_of(request, self.prefill, self.decode, now))
