@@ -74,7 +74,6 @@ class TwoStage:
         lost += [uid for uid, journey in self.journeys.items() if journey.decoder == worker]
         return [order for uid in lost if uid in self.journeys for order in self.fail(uid, "worker lost", now)]
 
-    # ANCHOR: submit
     def submit(self, request: RouteRequest, now: int) -> list[RouteOrder]:
         """Route a request. Where it waits at a router, its orders come with a later call.
 
@@ -141,8 +140,6 @@ class TwoStage:
             orders.append(Decode(uid, worker, self.journeys[uid].ticket))
         return orders
 
-    # ANCHOR_END: submit
-
     def first_token(self, uid: int, now: int) -> list[RouteOrder]:
         """The first token came from the decode worker, which computed the prompt."""
         return self.sent(self.decode.prefill_done(uid, now))
@@ -198,10 +195,7 @@ class TwoStage:
         return [] if ticket is None else [Release(ticket.transfer, ticket.worker)]
 
     def local(self, request: RouteRequest, now: int) -> bool:
-        """Whether the rule keeps a prompt at the decode worker that has most of it.
-
-        Asked before a prefill worker is chosen, and again when one is: then its load counts as well.
-        """
+        """Whether the rule keeps a prompt. Asked again when a prefill worker is chosen: then its load counts as well."""
         if self.rule is None or not self.decode.workers:
             return False
         return self.rule.local(situation_of(request, self.prefill, self.decode, now))
