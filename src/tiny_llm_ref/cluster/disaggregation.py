@@ -183,9 +183,7 @@ class TwoStage:
     def forget(self, uid: int, now: int) -> list[RouteOrder]:
         """Forget a request: whoever works for it, or keeps pages for it, is told."""
         journey = self.journeys.pop(uid)
-        orders: list[RouteOrder] = []
-        if journey.decoder is not None:
-            orders.append(Cancel(uid, journey.decoder))
+        orders: list[RouteOrder] = [] if journey.decoder is None else [Cancel(uid, journey.decoder)]
         orders += self.give_back(journey)
         return orders + self.begun(self.prefill.free(uid, now), now) + self.sent(self.decode.free(uid, now))
 
@@ -195,7 +193,7 @@ class TwoStage:
         return [] if ticket is None else [Release(ticket.transfer, ticket.worker)]
 
     def local(self, request: RouteRequest, now: int) -> bool:
-        """Whether the rule keeps a prompt. Asked again when a prefill worker is chosen: then its load counts as well."""
+        """Whether the rule keeps a prompt. Asked again when a prefill worker is chosen, since its load counts."""
         if self.rule is None or not self.decode.workers:
             return False
         return self.rule.local(situation_of(request, self.prefill, self.decode, now))

@@ -88,9 +88,7 @@ STALE = """        journey = self.journey(transfer)
             return []  # the client has left, and the worker was told; or it is an earlier try's
 """
 COST = "cost = replace(cost, credit=credit, track_prefill=False, assume_reuse=False)"
-CANCEL = """        if journey.decoder is not None:
-            orders.append(Cancel(uid, journey.decoder))
-"""
+CANCEL = "[] if journey.decoder is None else [Cancel(uid, journey.decoder)]"
 FREED = "return orders + self.begun(self.prefill.free(uid, now), now) + self.sent(self.decode.free(uid, now))"
 LATER = "return orders if told else orders + self.answer(journey, now)"
 ROOM = "self.last += (peer.dp_rank - self.last) % peer.dp_ranks"
@@ -190,7 +188,7 @@ _ROUTES = [
         "nobody tells the prefill worker",
         "CancelTellsWhoeverKeepsSomething",
     ),
-    route("decodes-on", CANCEL, "", "the decode worker was not told", "CancelTellsWhoeverKeepsSomething"),
+    route("decodes-on", CANCEL, "[]", "the decode worker was not told", "CancelTellsWhoeverKeepsSomething"),
     route(
         "kept-in-the-books",
         FREED,
