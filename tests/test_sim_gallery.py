@@ -1,5 +1,6 @@
 """Every scenario of the gallery shows its complaint with one policy, and not with the other."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,23 @@ def test_a_scenario_is_shown_and_drawn(capfd: pytest.CaptureFixture[str], tmp_pa
     assert "<svg" in (tmp_path / f"{names()[0]}.svg").read_text()
     assert main(["sim", "gallery", "nothing"]) == 2
     assert "choose from" in capfd.readouterr().err
+    assert main(["sim", "gallery", "--plots", str(tmp_path)]) == 2
+    assert "--all" in capfd.readouterr().err
+
+
+def test_all_are_one_table(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("course.sim.gallery.scenario.names", lambda: ["hot-prefix", "large-chunks"])
+    assert main(["sim", "gallery", "--all"]) == 0
+    listed = capfd.readouterr().out
+    assert "hot-prefix" in listed and "large-chunks" in listed
+    assert all(len(line) <= 80 for line in listed.splitlines())
+
+
+def test_a_repair_that_does_not_help_is_said(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = find("large-chunks")
+    upside_down = replace(scenario, play=lambda cluster, mended: scenario.play(cluster, not mended))
+    monkeypatch.setattr("course.sim.gallery.scenario.find", lambda name: upside_down)
+    assert main(["sim", "gallery", "large-chunks"]) == 2
+    assert "does not help" in capfd.readouterr().err

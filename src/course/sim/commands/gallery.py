@@ -2,46 +2,69 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from course.sim.gallery_table import Played
 
 HELP = "failures of real systems, and their repairs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
+    from course.sim.outputs import add_plots
     from course.variant import SOLUTIONS
 
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a scenario (default: list all)")
-    parser.add_argument("--plots", type=Path, metavar="DIR", help="draw it as SVG into this folder")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("name", nargs="?", metavar="NAME", help="a scenario (default: list all)")
+    which.add_argument("--all", action="store_true", help="play all, and show the number of each that falls most")
+    add_plots(parser)
     parser.add_argument("--solution", choices=SOLUTIONS, default="tiny_llm_ref", help="whose simulator runs")
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the scenarios, or play one twice."""
-    from rich.table import Table
-
+    """List the scenarios, or play one or all of them, each twice."""
+    from course.errors import CourseError
     from course.sim.gallery.scenario import find, names
-    from course.sim.outputs import check_places, say, show, writing
+    from course.sim.gallery_table import listing, one, overview
+    from course.sim.outputs import bar, check_places, show
+
+    chosen = names() if args.all else [args.name] if args.name else []
+    scenarios = {name: find(name) for name in chosen or names()}
+    check_places(plots=args.plots)
+    if not chosen:
+        if args.plots:
+            raise CourseError("--plots needs a scenario to play: add its name, or --all")
+        show(listing(scenarios.items()))
+        return 0
+    played = {}
+    with bar(len(chosen), "scenarios") as advance:
+        for name in chosen:
+            played[name] = play(name, args.solution, args.plots)
+            advance()
+    show(overview(played) if args.all else one(*played[args.name]))
+    return 0
+
+
+def play(name: str, solution: str, plots: Path | None) -> "Played":
+    """Play a scenario with both policies, and draw it. Raises CourseError where the repair does not help."""
+    from course.errors import CourseError
+    from course.sim.gallery.scenario import find
+    from course.sim.outputs import say, writing
     from course.sim.package import Package
 
-    if args.name is None:
-        table = Table("name", "complaint", title="Failures of real systems")
-        for name in names():
-            table.add_row(name, find(name).title)
-        show(table)
-        return 0
-    scenario = find(args.name)
-    check_places(plots=args.plots)
-    package = Package(args.solution)
+    scenario, package = find(name), Package(solution)
     broken, repaired = (scenario.play(package.module, mended) for mended in (False, True))
-    table = Table("", "broken", "repaired", title=scenario.title, caption=scenario.complaint)
-    table.add_row("policy", scenario.broken, scenario.repaired)
-    for name, value in broken.numbers.items():
-        table.add_row(name, f"{value:,.2f}", f"{repaired.numbers[name]:,.2f}")
-    show(table)
-    if args.plots:
-        from course.sim.gallery.picture import draw
+    try:
+        scenario.check(broken.numbers, repaired.numbers)
+    except AssertionError:
+        pairs = (f"{key} {value:g} and {repaired.numbers[key]:g}" for key, value in broken.numbers.items())
+        raise CourseError(f"{name}: the repair does not help in {solution}: {', '.join(pairs)}") from None
+    if plots:
+        from course.sim.gallery.picture import save
 
-        with writing(args.plots):
-            draw(scenario, broken, repaired).savefig(args.plots / f"{args.name}.svg")
-        say(f"wrote {args.plots / f'{args.name}.svg'}")
-    return 0
+        path = plots / f"{name}.svg"
+        with writing(path):
+            save(path, scenario, broken, repaired)
+        say(f"wrote {path}")
+    return scenario, broken, repaired

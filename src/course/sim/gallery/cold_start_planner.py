@@ -70,7 +70,7 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 
 SCENARIO = Scenario(
-    title="a planner starts workers because workers have started",
+    title="Workers are started because workers started",
     complaint="Dynamo 12430: steps of cold engines poison the planner's regression, and it scales up for nothing",
     broken="least squares through all steps",
     repaired="median slope, without the first 30 s of an engine",

@@ -58,7 +58,7 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 
 SCENARIO = Scenario(
-    title="workers come and go under a steady load",
+    title="Workers come and go under a steady load",
     complaint="Dynamo's planner, thresholds: one worker is too few, so with two each looks idle, so there is one again",
     broken="one worker less whenever all are below 60 %",
     repaired="only if those that stay could take its load",

@@ -39,7 +39,7 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 
 SCENARIO = Scenario(
-    title="several routers send everything to one worker",
+    title="Several routers choose the same worker",
     complaint="Dynamo 589: with several front ends, requests pile up on one worker while others idle",
     broken="each router takes the cheapest worker that it knows of",
     repaired="temperature 1: cheap workers are likely, not certain",

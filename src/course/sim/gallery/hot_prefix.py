@@ -34,7 +34,7 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 
 SCENARIO = Scenario(
-    title="a shared system prompt sends all to few workers",
+    title="A shared system prompt sends all to few workers",
     complaint="Dynamo 737: with one system prompt, a few workers get all requests and the others none",
     broken="a cached block is worth as much as one to read in each decode step",
     repaired="each active request costs a worker 8 blocks more",

@@ -45,7 +45,7 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 
 SCENARIO = Scenario(
-    title="an answer stutters while a long prompt is computed",
+    title="An answer stutters while a prompt is computed",
     complaint="Qwen3.8-Flash-DGX 9: decode falls from 30 to 0.2 tokens/s during chunks of 8,192 tokens",
     broken="batches of up to 8,192 tokens",
     repaired="batches of up to 512 tokens",

@@ -44,7 +44,7 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 
 SCENARIO = Scenario(
-    title="an answer stops while prompts come",
+    title="An answer stops while prompts come",
     complaint="SGLang 32549: under steady long prompts the log shows one decode batch in 24 s",
     broken="prompts first, in chunks of 2,048 tokens",
     repaired="a token of each answer in every batch of 2,048 tokens",

@@ -61,7 +61,7 @@ def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
 
 
 SCENARIO = Scenario(
-    title="equal costs: one worker gets every new conversation",
+    title="Equal costs: one worker gets all new chats",
     complaint="Dynamo 3581: where nobody has a prefix cached all workers cost the same, and the tie-break hurts chats",
     broken="the first of equals",
     repaired="one of the equals by chance",
