@@ -560,14 +560,21 @@ def spread(values: list[float]) -> list[float] | None:
     return [len(values), array.mean(), array.std(), *np.percentile(array, [50, 90, 99]), array.max()]
 
 
-@case(task=2, params=[{"empty": False}] * 3 + [{"empty": True}])
+@case(task=2, params=[{"edges": edges} for edges in ("arrivals", "tokens", "ends", "empty")])
 class ASummaryIsOfItsWindow:
     """Latencies of complete requests that arrived in the window, rates of what left in it, and each pool's rho."""
 
-    def inputs(rng, empty):
+    def inputs(rng, edges):
         fields = history(rng, 80)
         last = fields[-1]["arrival"]
-        bounds = [last * 2, last * 3] if empty else [last // 4, last * 3 // 4]
+        whole = sorted((f for f in fields if complete(f)), key=lambda f: f["done"])
+        early, late = whole[len(whole) // 4], whole[len(whole) * 3 // 4]
+        bounds = {
+            "arrivals": [early["arrival"], late["arrival"]],
+            "tokens": [times_of(early)[-1], times_of(late)[0]],
+            "ends": [early["done"], late["done"]],
+            "empty": [last * 2, last * 3],
+        }[edges]
         work = np.cumsum(rng.integers(1, last // 90, 120)).tolist()
         busy = [[work[i : i + 2] for i in range(0, 60, 2)], [work[i : i + 2] for i in range(1, 119, 2)]]
         return {"fields": fields, "window": bounds, "busy": busy}
@@ -814,7 +821,8 @@ class TheHighestRateIsFound:
                     raise RuntimeError("200 runs and no end")
                 return inputs["target"] if rate <= limit else inputs["target"] - 0.01
 
-            found = error_of(lambda: float(highest_rate(attained, low, high, inputs["target"], inputs["tolerance"])))
+            target = {} if inputs["target"] == 0.9 else {"target": inputs["target"]}
+            found = error_of(lambda: float(highest_rate(attained, low, high, tolerance=inputs["tolerance"], **target)))
             return {**found, "asked": asked, "limit": limit}
 
         results = [search(limit, 1.0, 64.0) for limit in inputs["limits"]]
