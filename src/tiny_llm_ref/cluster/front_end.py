@@ -57,11 +57,8 @@ class FrontEnd:
         arrival = next(self._coming, None)
         self.coming = arrival is not None
         if arrival:
-            self.simulation.at(int(arrival.time_ns), Phase.ADMISSION, self._next, arrival)
-
-    def _next(self, arrival: Arrival) -> None:
-        self.arrive(arrival)
-        self.open()
+            self.simulation.at(int(arrival.time_ns), Phase.ADMISSION, self.arrive, arrival)
+            self.simulation.at(int(arrival.time_ns), Phase.ADMISSION, self.open)
 
     def arrive(self, arrival: Arrival) -> None:
         """A request comes."""
@@ -186,6 +183,11 @@ class FrontEnd:
     def heard(self, router: SyncedRouter, news: News) -> None:
         """News of another front end's router are at this one."""
         self.send(router.merge(news, self.simulation.now))
+
+    def tidy(self) -> None:
+        """Let routers forget requests whose end they never heard of."""
+        for router in self.routers:
+            self.send(router.expire(self.simulation.now))
 
     def chosen(self, decision: Decision) -> None:
         """A router has decided."""

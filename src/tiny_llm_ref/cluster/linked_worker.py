@@ -96,6 +96,8 @@ class LinkedWorker(Worker):
         """Answer a prompt that somebody else computes."""
         self.answers[request.uid] = request
         self.do(self.receiver.begin, request, ticket, self.simulation.now)
+        if not (peer := self.peers[ticket.worker]).alive:  # discovery told of that before
+            self.lose(peer)
 
     def cancel(self, uid: int) -> None:
         """Give an answer up."""
@@ -107,6 +109,7 @@ class LinkedWorker(Worker):
     def lose(self, peer: "LinkedWorker") -> None:
         """Another worker is gone, says discovery."""
         self.do(self.receiver.lost, peer.number)
+        self.do(self.receiver.retry, self.simulation.now)
 
     def after(self, request: TraceRequest) -> None:
         """A request of this worker has ended: its pages may go, or must stay for somebody else."""

@@ -67,6 +67,7 @@ class Simulator:
         """Look at all workers, and check what must always be true."""
         self.fleet.each(lambda worker: self.run.samples.append(worker.sample()))
         self.fleet.sweep()
+        self.front.tidy()
         self.front.ledger.check(len(self.front.jobs), self.front.queued)
         for channel in self.front.channels:
             self.fleet.each(channel.tell)

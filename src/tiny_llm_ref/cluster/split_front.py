@@ -172,6 +172,12 @@ class SplitFront(FrontEnd):
             elif router is stage.decode:
                 self.carry(stage.sent(decisions))
 
+    def tidy(self) -> None:
+        """Let routers forget requests whose end they never heard of."""
+        now = self.simulation.now
+        for stage in self.stages:
+            self.carry([*stage.begun(stage.prefill.expire(now), now), *stage.sent(stage.decode.expire(now))])
+
     @property
     def queued(self) -> int:
         """Requests that wait at routers."""
