@@ -85,8 +85,9 @@ class Simulator:
         now = self.simulation.now
         decision = planner.tick(self.observer.look(tally, now), now)
         for pool, target in decision.targets.items() if decision else ():
+            if target != self.observer.wanted[pool]:
+                self.run.notes.append(Note(now, "scale", pool, f"{target} workers, decision {decision.number}"))
             self.observer.wanted[pool] = target
-            self.run.notes.append(Note(now, "scale", pool, f"{target} workers, decision {decision.number}"))
             self.fleet.scale(pool, target)
 
     def simulate(self, progress: Progress | None = None) -> Run:
