@@ -4,12 +4,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console, RenderableType
 
 from course.cli import main
 from course.sim.gallery.scenario import find, names
+from course.sim.gallery_table import one
 from course.sim.package import Package
 
 PACKAGE = Package("tiny_llm_ref")
+BOOK = Path(__file__).parents[1] / "book" / "src" / "gallery"
+
+
+def shown(thing: RenderableType) -> str:
+    """What the command prints."""
+    console = Console(width=1000, highlight=False)
+    with console.capture() as text:
+        console.print(thing)
+    return text.get()
 
 
 @pytest.mark.parametrize("name", names())
@@ -19,6 +30,8 @@ def test_the_repair_helps(name: str) -> None:
     assert broken.numbers.keys() == repaired.numbers.keys()
     scenario.check(broken.numbers, repaired.numbers)
     assert broken.lines.keys() == repaired.lines.keys()
+    command = f"run sim gallery {name} > book/src/gallery/{name}.txt"
+    assert shown(one(scenario, broken, repaired)) == (BOOK / f"{name}.txt").read_text(), command
     again = scenario.play(PACKAGE.module, False)
     assert (again.numbers, again.lines) == (broken.numbers, broken.lines), "it differs from run to run"
     with pytest.raises(AssertionError):
