@@ -109,10 +109,10 @@ def play(cluster: Cluster, repaired: bool) -> Outcome:
         worker.after(uid * EVERY, worker.arrive, uid, rng.choice(PROMPTS), stays)
     worker.simulation.run()
     numbers = {
-        "pages_overwritten": worker.overwritten[-1][1],
-        "answers_from_another_prompt": worker.wrong,
+        "pages overwritten": worker.overwritten[-1][1],
+        "answers from another prompt": worker.wrong,
         "answers": worker.answers,
-        "pages_never_freed": PAGES - worker.memory.available,
+        "pages never freed": PAGES - worker.memory.available,
     }
     times, counts = zip(*worker.overwritten, strict=True)
     return Outcome(numbers, {"pages": (times, counts)})
@@ -120,15 +120,14 @@ def play(cluster: Cluster, repaired: bool) -> Outcome:
 
 def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
     """Nobody writes to pages of others, and no page is lost."""
-    assert repaired["pages_overwritten"] == repaired["answers_from_another_prompt"] == 0
-    assert repaired["pages_never_freed"] == 0 < repaired["answers"]
-    assert broken["pages_overwritten"] > 0 < broken["answers_from_another_prompt"]
+    assert repaired["pages overwritten"] == repaired["answers from another prompt"] == 0
+    assert repaired["pages never freed"] == 0 < repaired["answers"]
+    assert broken["pages overwritten"] > 0 < broken["answers from another prompt"]
 
 
 SCENARIO = Scenario(
-    title="A late write",
-    complaint="One user presses stop, and another one gets an answer to a question that nobody asked: the prompt was"
-    " overwritten by the one that was given up (vLLM 32255; SGLang 35049).",
+    title="One user's prompt in another one's answer",
+    complaint="vLLM 32255: where clients abort, another request's data appears in answers",
     broken="pages are freed when the client leaves",
     repaired="pages are freed when the last copy has ended",
     play=play,

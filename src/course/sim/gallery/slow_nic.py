@@ -28,24 +28,23 @@ def play(cluster: Cluster, repaired: bool) -> Outcome:
     healthy = [ms for start, ms in took.items() if start < BEGIN]
     hurt = [ms for start, ms in took.items() if BEGIN <= start < END]
     numbers = {
-        "healthy_transfer_ms": sum(healthy) / len(healthy),
-        "transfer_with_slow_nic_ms": sum(hurt) / len(hurt),
-        "slowest_transfer_ms": max(took.values()),
+        "transfer before, mean ms": sum(healthy) / len(healthy),
+        "transfer with a slow NIC, mean ms": sum(hurt) / len(hurt),
+        "slowest transfer, ms": max(took.values()),
     }
     return Outcome(numbers, {"transfer": ([start / SECOND for start in took], list(took.values()))})
 
 
 def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
     """Three of four NICs are left, and a little: transfers take about a third longer, not ten times as long."""
-    assert repaired["transfer_with_slow_nic_ms"] < 2 * repaired["healthy_transfer_ms"]
-    assert broken["transfer_with_slow_nic_ms"] > 8 * broken["healthy_transfer_ms"]
-    assert abs(broken["healthy_transfer_ms"] - repaired["healthy_transfer_ms"]) < 1
+    assert repaired["transfer with a slow NIC, mean ms"] < 2 * repaired["transfer before, mean ms"]
+    assert broken["transfer with a slow NIC, mean ms"] > 8 * broken["transfer before, mean ms"]
+    assert abs(broken["transfer before, mean ms"] - repaired["transfer before, mean ms"]) < 1
 
 
 SCENARIO = Scenario(
-    title="One slow NIC of four",
-    complaint="One of a node's NICs has dropped to a tenth of its rate. Nothing has failed, three of four are as fast"
-    " as ever, and yet every transfer takes ten times as long (what Mooncake's slices are for).",
+    title="One slow NIC makes all transfers slow",
+    complaint="One NIC of four drops to a tenth of its rate, nothing fails, and each transfer takes ten times as long",
     broken="all slices are dealt out at the start",
     repaired="a NIC gets its next slice when one has arrived",
     play=play,
