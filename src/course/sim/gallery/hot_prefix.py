@@ -29,8 +29,8 @@ def play(cluster: Cluster, repaired: bool) -> Outcome:
 def check(broken: Mapping[str, float], repaired: Mapping[str, float]) -> None:
     """With a price for each active request the cache does not outweigh the work."""
     assert repaired["workers without a request"] == 0 < broken["workers without a request"]
-    assert repaired["requests at the busiest worker"] < 0.6 * broken["requests at the busiest worker"]
-    assert repaired["mean TPOT, ms"] < 0.6 * broken["mean TPOT, ms"]
+    assert repaired["requests at the busiest worker"] < 0.7 * broken["requests at the busiest worker"]
+    assert repaired["mean TPOT, ms"] < 0.7 * broken["mean TPOT, ms"]
 
 
 SCENARIO = Scenario(

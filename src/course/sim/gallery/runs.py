@@ -1,6 +1,7 @@
 """What several scenarios do with the simulator: make a workload, and read a run."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count, islice
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from tiny_llm_ref.cluster.record import Record
     from tiny_llm_ref.cluster.run import Run
-    from tiny_llm_ref.cluster.workload import OpenLoop
+    from tiny_llm_ref.cluster.workload import Arrival, OpenLoop
 
 Cluster = Callable[[str], ModuleType]
 """Gives a module of a package's `cluster`."""
@@ -22,7 +23,7 @@ BLOCK = 64
 def requests(
     cluster: Cluster,
     rate: float,
-    count: int,
+    number: int,
     prompt: tuple[float, float],
     answer: tuple[float, float],
     burstiness: float = 1.0,
@@ -33,10 +34,21 @@ def requests(
     prefixes: kinds, tokens and exponent of system prompts.
     """
     load, rng = cluster("workload"), np.random.default_rng(1)
-    times = load.arrival_times(rng, rate, count, burstiness)
+    times = load.arrival_times(rng, rate, number, burstiness)
     shared = load.SharedPrefixes(*prefixes) if prefixes else None
     lengths = load.Lengths(*prompt, most=8000), load.Lengths(*answer)
     return load.OpenLoop(load.generate(rng, times, *lengths, shared, BLOCK), BLOCK)
+
+
+def chat_beside_prompts(cluster: Cluster, answer: int, starts: Iterable[float], prompt: int) -> "OpenLoop":
+    """A chat with an answer of so many tokens, and prompts that come at `starts`, s. All their blocks are new."""
+    load, fresh = cluster("workload"), count()
+
+    def arrival(start: float, tokens: int, told: int) -> "Arrival":
+        ids = tuple(islice(fresh, load.blocks(tokens, BLOCK)))
+        return load.Arrival(round(start * SECOND), tokens, told, ids)
+
+    return load.OpenLoop([arrival(0, 100, answer), *(arrival(start, prompt, 1) for start in starts)], BLOCK)
 
 
 def mean_ms(values: Iterable[float | None]) -> float:
