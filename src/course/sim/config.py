@@ -40,6 +40,7 @@ class Load:
     input_cv: float = option(0.0, at_least(0, 0.5), "their standard deviation over the mean (log-normal)")
     output_mean: float = option(128.0, at_least(1, 128), "tokens of an answer, on average")
     output_cv: float = option(0.0, at_least(0, 0.5), "their standard deviation over the mean (log-normal)")
+    max_tokens: int | None = option(None, count(1, 4096), "tokens that clients allow an answer (default: no limit)")
     prefixes: int = option(0, count(0, 16), "system prompts that requests share, 0 for none")
     prefix_tokens: int = option(2048, count(1, 2048), "tokens of a system prompt")
     prefix_zipf: float = option(1.0, at_least(0, 1), "exponent of their popularity (Zipf), 0 for equal")

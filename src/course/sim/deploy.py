@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 MS = 1_000_000
 US = 1_000
+UNLIMITED = 1 << 20
 TRACE_BLOCK = 512
 """Tokens of a block of a workload: KV blocks are parts of it."""
 
@@ -24,6 +25,8 @@ def deployment(config: Config, package: Package, faults: "tuple[Fault, ...]" = (
         raise CourseError(
             f"block-size {pools.block_size} does not divide the {TRACE_BLOCK} tokens of a workload's block: try 64"
         )
+    if pools.scheduler == "chunked" and config.load.max_tokens is None:
+        raise CourseError("scheduler chunked reserves the longest answer for each request: give --max-tokens")
     prefill_workers, workers = sizes(config)
     decode_tp = (pools.decode_tp if prefill_workers else None) or pools.tp
     built = engine(package, pools, decode_tp)
@@ -42,6 +45,7 @@ def deployment(config: Config, package: Package, faults: "tuple[Fault, ...]" = (
         routing=_routing(config, package),
         handoff=routing.handoff,
         rule=rule,
+        max_tokens=config.load.max_tokens or UNLIMITED,
         transport=module.Transport(
             bytes_per_token=config.links.kv_bytes or built.kv_bytes,
             kv_heads=built.kv_heads,

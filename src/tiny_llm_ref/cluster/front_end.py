@@ -37,7 +37,7 @@ class FrontEnd:
 
     def __init__(self, simulation: Simulation, deployment: Deployment, run: Run, workload: Workload):
         self.simulation, self.deployment, self.run, self.workload = simulation, deployment, run, workload
-        self.ledger = Ledger(workload.block_tokens)
+        self.ledger = Ledger(workload.block_tokens, deployment.max_tokens)
         run.records = self.ledger.recorder.records
         self.routers: list[SyncedRouter] = []
         self.channels: list[EventChannel] = []
@@ -71,7 +71,7 @@ class FrontEnd:
         """A request as an engine sees it, after `told` tokens of its answer: those are part of its prompt then."""
         block = self.workload.block_tokens
         hashes = arrival.hash_ids[: arrival.input_length // block] if told else arrival.hash_ids
-        return TraceRequest(uid, arrival.input_length + told, self.deployment.pool.max_len, hashes, block)
+        return TraceRequest(uid, arrival.input_length + told, self.deployment.max_tokens - told, hashes, block)
 
     def router(self, job: Job) -> SyncedRouter:
         """The router of a request's front end."""

@@ -8,12 +8,15 @@ from .workload import Arrival
 
 
 class Ledger:
-    """Requests of a run. done, rejected: how many have ended. tally: counts since somebody last replaced it.
+    """Requests of a run. max_tokens: of any answer. done, rejected: how many have ended.
+
+    tally: counts since somebody last replaced it.
 
     Only `left` reads how long an answer will be, and only engines ask it: they stand for the model that ends an answer.
     """
 
-    def __init__(self, block_tokens: int):
+    def __init__(self, block_tokens: int, max_tokens: int):
+        self.max_tokens = max_tokens
         self.recorder = Recorder(block_tokens)
         self.done = self.rejected = 0
         self.tally = Tally()
@@ -28,7 +31,7 @@ class Ledger:
         """A request comes."""
         record = self.recorder.arrived(self.injected, arrival.input_length, now)
         self.tally.arrive(arrival.input_length)
-        self._outputs[record.uid] = max(arrival.output_length, 1)
+        self._outputs[record.uid] = max(min(arrival.output_length, self.max_tokens), 1)
         return record
 
     def left(self, request: Request) -> int:
