@@ -93,7 +93,7 @@ class Fleet:
 
         If its lease ends before, it stops by itself when all others believe it dead. A new one comes in its place.
         """
-        now, beat = self.simulation.now, self.lease // 2
+        now, beat = self.simulation.now, max(self.lease // 2, 1)
         end = worker.run.started + (now - worker.run.started) // beat * beat + self.lease
         worker.silent_until = max(worker.silent_until, now + duration)
         self.note("silent", worker)

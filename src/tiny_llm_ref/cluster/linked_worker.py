@@ -5,6 +5,7 @@ Carries out what the connector orders. Decides nothing.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from .alarm import Alarm
@@ -52,9 +53,13 @@ class LinkedWorker(Worker):
         self.sender = Sender(self.memory, self.pool.gpus, transport.kv_heads)
         self.receiver = Receiver(self.memory, self.pool.gpus, transport.kv_heads)
         self.alarms = [
-            Alarm(self.simulation, side.next_time, lambda now, side=side: self.do(side.expire, now))
+            Alarm(self.simulation, partial(self.next_time, side), lambda now, side=side: self.do(side.expire, now))
             for side in (self.sender, self.receiver)
         ]
+
+    def next_time(self, side: Sender | Receiver) -> int | None:
+        """When one side of the connector must look at its records again; never once the worker is gone."""
+        return side.next_time() if self.alive else None
 
     def do(self, call: Callable[..., Sequence[Order]], *args: object) -> None:
         """Ask one side of the connector something, and carry out what it orders."""
