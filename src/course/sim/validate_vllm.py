@@ -12,7 +12,9 @@ from course.sim.vllm_run import (
     Measured,
     ModelShape,
     Predictor,
+    answered,
     fitted_overhead,
+    matched,
     measured,
     read_lines,
     read_meta,
@@ -52,7 +54,9 @@ def validate(args: argparse.Namespace) -> tuple["Table", dict[str, object]]:
     """The table and the same as JSON."""
     engine = engine_of(args)
     asked = read_lines(args.workload or args.vllm / "workload.jsonl", Asked)
-    real = measured(asked, read_lines(args.vllm / "requests.jsonl", Measured))
+    rows = matched(asked, read_lines(args.vllm / "requests.jsonl", Measured))
+    asked = answered(asked, rows)
+    real = measured(asked, rows)
     predictor = Predictor(Package(args.solution), args.vllm, asked, engine)
     overhead = args.step_overhead_us
     fitted = overhead is None

@@ -34,12 +34,13 @@ class Asked(msgspec.Struct):
 
 
 class Measured(msgspec.Struct):
-    """What vLLM noted of it, in seconds."""
+    """What vLLM noted of it, in seconds. output_toks: how many tokens there really were, if the file says so."""
 
     queued_ts: float
     first_token_ts: float
     last_token_ts: float
     request_id: str = ""
+    output_toks: int | None = None
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -104,8 +105,8 @@ def read_meta(folder: Path) -> Limits:
         raise CourseError(f"{path}: {error}") from None
 
 
-def measured(asked: Sequence[Asked], rows: Sequence[Measured]) -> np.ndarray:
-    """(requests, 3): TTFT, TPOT, E2E in ms, in the order of the workload. TPOT is NaN for one token.
+def matched(asked: Sequence[Asked], rows: Sequence[Measured]) -> list[Measured]:
+    """What was measured of each request, in the order of the workload.
 
     Rows whose ids end in different numbers belong to those requests, else they are in order.
     """
@@ -113,7 +114,20 @@ def measured(asked: Sequence[Asked], rows: Sequence[Measured]) -> np.ndarray:
         raise CourseError(f"the workload has {len(asked)} requests, but {len(rows)} were measured: give the right one")
     places = [int(found.group()) if (found := re.search(r"\d+$", row.request_id)) else -1 for row in rows]
     if sorted(places) == list(range(len(rows))):
-        rows = [rows[place] for place in np.argsort(places)]
+        return [rows[place] for place in np.argsort(places)]
+    return list(rows)
+
+
+def answered(asked: Sequence[Asked], rows: Sequence[Measured]) -> list[Asked]:
+    """The workload with the lengths of answers that were measured: a model may have ended one early."""
+    return [
+        msgspec.structs.replace(one, output_toks=row.output_toks or one.output_toks)
+        for one, row in zip(asked, rows, strict=True)
+    ]
+
+
+def measured(asked: Sequence[Asked], rows: Sequence[Measured]) -> np.ndarray:
+    """(requests, 3): TTFT, TPOT, E2E in ms. TPOT is NaN for one token."""
     queued, first, last = (np.array([getattr(row, f"{name}_ts") for row in rows]) for name in NAMES)
     return latencies(queued, first, last, np.array([row.output_toks for row in asked])) * 1e3
 
