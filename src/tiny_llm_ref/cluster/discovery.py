@@ -35,7 +35,7 @@ def covers(prefix: str, key: str) -> bool:
 # ANCHOR: lease
 @dataclass
 class Watch:
-    """Somebody who wants to know what changes below a prefix, in the order in which it does."""
+    """Somebody who wants to know what changes below a prefix, in order."""
 
     prefix: str
     tell: Callable[[Change[Json]], object] = field(repr=False)
@@ -67,14 +67,14 @@ class Registry:
         # ANCHOR_END: registry
 
     def grant(self, now: int) -> int:
-        """A new lease. Returns its id, which was never used before."""
+        """A new lease, which lives for `ttl`. Returns its id, which was never used before."""
         self.expire(now)
         lease = next(self.numbers)
         self.leases[lease] = Lease(now + self.ttl)
         return lease
 
     def renew(self, lease: int, now: int) -> None:
-        """Let it live for another `ttl` from now. Raises LeaseError where it is too late."""
+        """Let it live for another `ttl` from now. Raises LeaseError, with its id, where it is too late."""
         self._living(lease, now).deadline = now + self.ttl
 
     def revoke(self, lease: int, now: int) -> None:
@@ -83,7 +83,10 @@ class Registry:
         self._end(lease)
 
     def put(self, lease: int, key: str, value: Json, now: int) -> None:
-        """Set a key that ends with the lease, and tell of it. Raises LeaseError without a lease that lives."""
+        """Set a key that ends with this lease, no more with the one that set it before, and tell of it.
+
+        Raises LeaseError, with the id, without a lease that lives.
+        """
         held = self._living(lease, now)
         for other in self.leases.values():
             other.keys.pop(key, None)
@@ -115,7 +118,10 @@ class Registry:
         return {key: value for key, value in self.values.items() if covers(prefix, key)}
 
     def watch(self, prefix: str, tell: Callable[[Change[Json]], object], now: int) -> tuple[int, dict[str, Json]]:
-        """Be told of each change from now on. Returns the watch's id, and what there is now."""
+        """Be told of each change from now on.
+
+        Returns the watch's id, and what there is now.
+        """
         snapshot = self.get(prefix, now)
         number = next(self.numbers)
         self.watches[number] = Watch(prefix, tell)

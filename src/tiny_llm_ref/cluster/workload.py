@@ -105,7 +105,7 @@ def arrival_times(rng: np.random.Generator, rate: float, n: int, burstiness: flo
     The gaps are independent and Gamma distributed with shape `burstiness`, as in vLLM's benchmark: 1 is a Poisson
     process, below 1 burstier, infinity one arrival every 1 / rate. Their standard deviation is mean / sqrt(burstiness).
     A gap stands before the first arrival too.
-    Raises ValueError for a rate or burstiness that is not positive.
+    Raises ValueError, with the value, for a rate or burstiness that is not positive.
     """
     if not (rate > 0 and burstiness > 0):
         raise ValueError(f"arrivals at rate {rate}/s with burstiness {burstiness}: both must be above 0")
