@@ -84,7 +84,7 @@ def walk(space: Space, met: Callable[[Sizes], bool]) -> Sizes | None:
     """Along the border of what is good enough: from the fewest prefill and the most decode workers, one decode worker
     less while it is met, else one more prefill worker. Sizes that cost no less than the best so far are not predicted.
 
-    So there are fewer predictions than numbers in both lists.
+    So there are fewer predictions than numbers in both lists. None where nothing is met.
     """
     best, across, down = None, 0, len(space.decode) - 1
     while across < len(space.prefill) and down >= 0:

@@ -75,7 +75,7 @@ class Receiver:
         return orders
 
     def receive(self, request: Request, ticket: Ticket, now: int) -> list[Order]:
-        """Ask for the missing pages. Where none is missing, the prefill worker must hear that as well."""
+        """Ask for the missing ones of its pages. Where none is missing, the prefill worker must hear that as well."""
         pages = tuple(self.memory.missing(request))
         until = now + self.expiry
         asks: list[Order] = [
@@ -102,7 +102,10 @@ class Receiver:
         return self.hear(refused.transfer, refused.rank, count, 0, now)
 
     def hear(self, transfer: Transfer, rank: int, copies: int, pages: int, now: int) -> list[Order]:
-        """Copies for a rank have ended. What comes too late, or for another generation, changes nothing."""
+        """`copies` copies for a rank have ended, and filled the first `pages` pages that were missing.
+
+        What comes too late, or for another generation, changes nothing.
+        """
         record = self.records.get(transfer)
         if record is None or not record.outstanding[rank]:
             return []

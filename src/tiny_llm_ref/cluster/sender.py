@@ -60,7 +60,7 @@ class Sender:
         return next((request for request, each in self.requests.items() if each == transfer), None)
 
     def ended(self, request: Request, now: int) -> list[Order]:
-        """A request has ended. Its pages wait for whoever asks, unless the memory did not keep them."""
+        """A request has ended. Its pages wait `self.expiry` ns for whoever asks, unless the memory kept none."""
         transfer = self.requests.pop(request, None)
         if transfer is None:
             return []
