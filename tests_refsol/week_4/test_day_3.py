@@ -175,11 +175,11 @@ class NoIdComesBack:
         demand(not again, f"the ids {again} came back: who still knows the old process takes the new one for it (ABA)")
 
 
-def told_by(solution, inputs: dict) -> dict:
+def told_by(solution, script: list[list]) -> list:
     """What two watchers are told while a script runs, step by step, and what there is at the end."""
     registry, ids, told = parts_of(solution)[0](100), [], []
     tell = lambda who: lambda change: told[-1].append([who, *change])  # noqa: E731
-    for now, kind, lease, key, value in inputs["script"]:
+    for now, kind, lease, key, value in script:
         told.append([])
         if kind == "grant":
             ids.append(registry.grant(now))
@@ -193,39 +193,51 @@ def told_by(solution, inputs: dict) -> dict:
     return told
 
 
-@case(task=1, params=[{"steps": 8}, {"steps": 60}])
+AGAIN = [[0, "grant", 0, "", 0], [1, "put", 0, "a/1", 5], [2, "put", 0, "a/1", 5], [50, "grant", 1, "", 0]]
+AGAIN += [[60, "put", 1, "a/1", 5], [70, "put", 0, "a/2", 6], [100, "grant", 2, "", 0], [150, "grant", 3, "", 0]]
+"""The same value again, by the same lease and by another one; and leases that end at the time of a grant."""
+
+
+@case(task=1, params=[{"steps": 8, "runs": 40}, {"steps": 60, "runs": 15}])
 class EveryChangeIsToldOnce:
     """Watchers hear of each key that is set or goes, once, in order, and only below their prefix."""
 
-    def inputs(rng, steps):
-        return {"script": script_of(random.Random(int(rng.integers(1 << 30))), steps, 100)}
+    def inputs(rng, steps, runs):
+        return [AGAIN, *(script_of(random.Random(int(rng.integers(1 << 30))), steps, 100) for _ in range(runs))]
 
     def observe(solution, inputs):
-        return told_by(solution, inputs)
+        return [told_by(solution, script) for script in inputs]
 
     def verify(inputs, got):
-        ledger, before, beliefs = Ledger(100), {}, {"a": {}, "": {}}
-        for (now, kind, lease, key, value), told in zip(inputs["script"], got, strict=True):
-            failed = ledger.apply([kind, key, value], now, lease)
-            there = ledger.keys("", now)
-            step = f"{kind} of lease {lease} at {now}"
-            expected = Counter((k, None) for k in before if k not in there)
-            if kind == "put" and not failed:
-                expected[key, value] += 1
-            for who, belief in beliefs.items():
-                mine = [(k, v) for name, k, v in told if name == who]
-                want = Counter({change: n for change, n in expected.items() if below(who, change[0])})
-                missing, more = want - Counter(mine), Counter(mine) - want
-                demand(not missing, f"{step}: the watcher of {who!r} did not hear of {sorted(map(str, missing))}")
-                demand(not more, f"{step}: the watcher of {who!r} should not have heard of {sorted(map(str, more))}")
-                for k, v in mine:
-                    belief.pop(k, None)
-                    belief |= {k: v} if v is not None else {}
-                here = {k: v for k, v in there.items() if below(who, k)}
-                explain(
-                    belief, here, f"{step}: what the watcher of {who!r} heard adds up to {belief}, but there is {here}"
-                )
-            before = there
+        for script, told in zip(inputs, got, strict=True):
+            assert_told(script, told)
+
+
+def assert_told(script: list[list], got: list) -> None:
+    ledger, before, beliefs = Ledger(100), {}, {"a": {}, "": {}}
+    for (now, kind, lease, key, value), told in zip(script, got, strict=True):
+        ended = Counter((k, None) for k in before if k == key and k not in ledger.keys("", now))
+        failed = ledger.apply([kind, key, value], now, lease)
+        there = ledger.keys("", now)
+        step = f"{kind} of lease {lease} at {now}" + (f", {key} = {value}" if kind == "put" else "")
+        expected = Counter((k, None) for k in before if k not in there)
+        if kind == "put" and not failed:
+            expected[key, value] += 1
+        for who, belief in beliefs.items():
+            mine = [(k, v) for name, k, v in told if name == who]
+            want = Counter({change: n for change, n in expected.items() if below(who, change[0])})
+            missing, more = (
+                want - Counter(mine),
+                Counter(mine) - want - ended,
+            )  # it may hear that a key ended and came back
+            demand(not missing, f"{step}: the watcher of {who!r} did not hear of {sorted(map(str, missing))}")
+            demand(not more, f"{step}: the watcher of {who!r} should not have heard of {sorted(map(str, more))}")
+            for k, v in mine:
+                belief.pop(k, None)
+                belief |= {k: v} if v is not None else {}
+            here = {k: v for k, v in there.items() if below(who, k)}
+            explain(belief, here, f"{step}: what the watcher of {who!r} heard adds up to {belief}, but there is {here}")
+        before = there
 
 
 def parse(value: object) -> int:
@@ -351,12 +363,12 @@ class ALeaseCountsFromWhenItWasAskedFor:
         demand(deadline <= there, f"this process believes until {deadline}, the registry only until {there}")
 
 
-@case(task=2)
+@case(task=2, params=[{"late": 0}, {"late": 1}])
 class ALeaseThatComesTooLateIsNone:
-    """`start` raises LeaseError where the answer took longer than the lease lives."""
+    """`start` raises LeaseError where the answer took as long as the lease lives, or longer."""
 
-    def inputs(rng):
-        return {"latency": TTL // 4 + int(rng.integers(1, 500)) * MS}
+    def inputs(rng, late):
+        return {"latency": TTL // 4 + late * int(rng.integers(1, 500)) * MS}
 
     def observe(solution, inputs):
         async def main(scene):
@@ -562,6 +574,155 @@ class ABlockedLoopLosesItsLease:
         explain(got["renewals"], 0, f"{text}, it renewed after that")
 
 
+@case(task=2)
+class AnAnswerThatComesTooLate:
+    """The loop blocks while a renewal is under way, until after the deadline: what was answered counts no more."""
+
+    def inputs(rng):
+        return {"latency": int(rng.integers(100, 300)) * MS, "later": int(rng.integers(1, 900)) * MS}
+
+    def observe(solution, inputs):
+        async def main(scene):
+            registry = await scene.open(noted(scene))
+            loop = asyncio.get_running_loop().process("worker")
+            seen = {}
+
+            async def worker():
+                discovery = scene.discovery("worker")
+                await discovery.start()
+                task = asyncio.create_task(discovery.keep_alive())
+                sent = discovery.deadline - TTL + TTL // 2
+                await asyncio.sleep((sent + inputs["latency"] - scene.now) / SECOND)
+                end = discovery.deadline + inputs["later"]
+                loop.block(end - loop.now)
+                await asyncio.sleep(1)
+                seen.update(gone=task.done(), alive=discovery.alive, renewals=len(registry.came))
+                await asyncio.sleep(TTL / SECOND)
+                seen.update(later=len(registry.came))
+
+            task = loop.create_task(worker())
+            await until(scene, lambda: False, task)
+            return seen
+
+        return Scene(solution, latency=inputs["latency"]).run(main)
+
+    def verify(inputs, got):
+        text = f"blocked while a renewal was under way, until {inputs['later']} ns after the deadline"
+        demand(got["renewals"] >= 1, f"{text}: no renewal was sent ttl / 2 after the lease was asked for")
+        demand(got["gone"] and not got["alive"], f"{text}: `keep_alive` goes on, and what had to stop came back to "
+            "life. Look at `alive` after the answer, too")  # fmt: skip
+        explain(got["later"], got["renewals"], f"{text}, it renewed after that")
+
+
+@case(task=2, params=[{"asking": False}, {"asking": True}])
+class KeepAliveCanBeCancelled:
+    """Whoever cancels `keep_alive`, asleep or while it asks, ends it: it must not renew for a process that is gone."""
+
+    def inputs(rng, asking):
+        return {"begin": TTL // 2 + 5 * MS if asking else int(rng.integers(200, 1500)) * MS}
+
+    def observe(solution, inputs):
+        async def main(scene):
+            registry = await scene.open(noted(scene))
+            discovery = scene.discovery("worker")
+            await discovery.start()
+            task = asyncio.create_task(discovery.keep_alive())
+            await scene.wait(inputs["begin"] - scene.now)
+            task.cancel()
+            await scene.wait(50 * MS)
+            done, came = task.done(), len(registry.came)
+            await scene.wait(TTL)
+            task.cancel()
+            return [done, came, len(registry.came)]
+
+        return Scene(solution, latency=10 * MS).run(main)
+
+    def verify(inputs, got):
+        done, before, after = got
+        demand(done, f"cancelled at {inputs['begin']} ns, `keep_alive` goes on: it must not catch CancelledError")
+        explain(after, before, f"cancelled at {inputs['begin']} ns, it renewed after that")
+
+
+@case(task=2)
+class ARegistryThatStumbles:
+    """A registry whose handler raises is no reason to raise: `keep_alive` ends, and `changes` tries again."""
+
+    def inputs(rng):
+        return {"value": int(rng.integers(1, 99))}
+
+    def observe(solution, inputs):
+        async def raises(body):
+            raise KeyError("row")
+            yield
+
+        async def main(scene):
+            calls = []
+
+            async def stumbles(body):
+                calls.append(scene.now)
+                if len(calls) == 1:
+                    raise KeyError("row")
+                if len(calls) > 2:
+                    yield {"a/1": inputs["value"]}
+                    await asyncio.sleep(100)
+
+            server = scene.part("rpc.Server")(scene.network.host("store"))
+
+            async def grant(body):
+                yield {"value": {"lease": 1, "ttl": TTL}}
+
+            server.handlers |= {"discovery/grant": grant, "discovery/renew": raises, "discovery/watch": stumbles}
+            scene.address = await server.start()
+            discovery = scene.discovery("worker")
+            await discovery.start()
+            task = asyncio.create_task(outcome(discovery.keep_alive()))
+            view, told = scene.part("discovery.View")(parse), []
+            items = discovery.changes("a", view, 50 * MS)
+            changes = asyncio.create_task(outcome(collect(items, told)))
+            await scene.wait(SECOND)
+            ended_as, entries = changes.done() and changes.result()[0], dict(view.entries)
+            changes.cancel()
+            end = await ended(scene, task, 2 * TTL)
+            return {"kept": end and task.result()[0], "alive": discovery.alive, "changes": ended_as, "view": entries}
+
+        return Scene(solution).run(main)
+
+    def verify(inputs, got):
+        kept = "does not return" if got["kept"] is None else f"raised {got['kept']}"
+        demand(got["kept"] == "ok", f"the registry's handler raised at a renewal: `keep_alive` {kept}: it must return, "
+            "nobody else would stop this process")  # fmt: skip
+        demand(not got["alive"], "the registry has not renewed, `keep_alive` has returned, and `alive` still says yes")
+        demand(not got["changes"], f"the registry's `watch` raised once, and ended once without an item: `changes` "
+            f"ended with {got['changes']}: it goes on for ever")  # fmt: skip
+        explain(got["view"], {"a/1": 2 * inputs["value"]}, f"after that the view believes {got['view']}")
+
+
+@case(task=2)
+class WhoLeavesWatchesNoMore:
+    """Closing `changes` between two items ends the watch at the registry."""
+
+    def inputs(rng):
+        return {"wait": int(rng.integers(5, 50)) * MS}
+
+    def observe(solution, inputs):
+        async def main(scene):
+            registry = await scene.open()
+            discovery = scene.discovery("worker")
+            await discovery.start()
+            items = discovery.changes("a", scene.part("discovery.View")(parse), 200 * MS)
+            first = await anext(items)
+            await scene.wait(inputs["wait"])
+            before = len(registry.watches)
+            await items.aclose()
+            await scene.wait(10 * MS)
+            return [list(first), before, len(registry.watches)]
+
+        return Scene(solution).run(main)
+
+    def verify(inputs, got):
+        explain(got, [[], 1, 0], f"first item, watches at the registry, and after `changes` was closed: {got}")
+
+
 @case(task=2, params=[{"trouble": "none"}, {"trouble": "broken"}, {"trouble": "cut"}])
 class GivingALeaseBack:
     """`revoke` ends the lease and its keys; it asks again where that breaks, until TimeoutError at the deadline."""
@@ -758,13 +919,16 @@ class TheLeastLoadedAndTiesByChance:
         weights = {3: 4.0, 12: 2.0} if kind == "DeviceWeighted" else {}
         least = {"kind": kind, "seed": int(rng.integers(1 << 30)), "ids": ids, "weights": list(weights.items())}
         tied = {3: 8, 5: 2, 9: 3, 12: 4, 20: 2} if weights else {3: 2, 5: 1, 9: 1, 12: 1, 20: 4}
-        return [least | {"inflight": list(table.items())} for table in (loads, tied, {3: 1, 5: 1, 12: 1, 20: 1}, {})]
+        gone = {3: 8, 5: 2, 9: 2, 12: 4, 20: 2, 4: 1, 99: 1}  # calls that were left at some who are not in `ids`
+        tables = (loads, tied, {3: 1, 5: 1, 12: 1, 20: 1}, {}, gone)
+        return [least | {"inflight": list(table.items())} for table in tables]
 
     def observe(solution, inputs):
-        return [drawn(solution, part, 2000) for part in inputs]
+        return [[drawn(solution, part, 2000), drawn(solution, part, 60)] for part in inputs]
 
     def verify(inputs, got):
-        for part, choices in zip(inputs, got, strict=True):
+        for part, (choices, again) in zip(inputs, got, strict=True):
+            demand(choices[:60] == again, f"{part['kind']}: the same seed gave other choices: draw with `self.rng`")
             ids, inflight, weights = part["ids"], dict(part["inflight"]), dict(part["weights"])
             loads = {i: Fraction(inflight.get(i, 0)) / Fraction(weights.get(i, 1)) for i in ids}
             least = [i for i in ids if loads[i] == min(loads.values())]
@@ -794,9 +958,10 @@ class PowerOfTwoComparesTwo:
         return [seed | {"ids": ids, "inflight": inflight}, seed | {"ids": [7], "inflight": []}]
 
     def observe(solution, inputs):
-        return [drawn(solution, inputs[0], 6000), drawn(solution, inputs[1], 20)]
+        return [drawn(solution, inputs[0], 6000), drawn(solution, inputs[1], 20), drawn(solution, inputs[0], 60)]
 
     def verify(inputs, got):
+        demand(got[0][:60] == got[2], "the same seed gave other choices: draw with `self.rng`")
         ids, inflight = inputs[0]["ids"], dict(map(tuple, inputs[0]["inflight"]))
         order, n = sorted(ids, key=lambda i: inflight.get(i, 0)), len(ids)
         shares = lambda of: {i: of(k) for k, i in enumerate(order, 1)}  # noqa: E731
@@ -854,6 +1019,12 @@ class ACallIsCountedUntilItEnds:
             found["during"] = sorted(map(list, client.inflight.items()))
             answers = await asyncio.gather(*calls, named_call)
             found["ended"] = dict(client.inflight)
+            short = asyncio.create_task(collect(client.call(WISH | {"max_tokens": 5})))
+            long = asyncio.create_task(collect(client.call(WISH)))
+            await short
+            found["one of two"] = sorted(map(list, client.inflight.items()))
+            await long
+            found["both"] = dict(client.inflight)
             async with aclosing(client.call(WISH)) as items:
                 await anext(items)
             found["left"] = dict(client.inflight)
@@ -879,6 +1050,7 @@ class ACallIsCountedUntilItEnds:
         })  # fmt: skip
         for moment, text in {
             "ended": "after four answers have ended",
+            "both": "after two answers have ended, one after the other,",
             "left": "after a call was left in the middle",
             "raised": "after the handler raised",
             "broke": "after the worker was lost",
@@ -886,6 +1058,10 @@ class ACallIsCountedUntilItEnds:
             explain(found[moment], {}, f"{text} `inflight` is {found[moment]}: a call that is over still counts")
         demand("RemoteError" in found["error"], f"the handler raised KeyError: the call ended with {found['error'][0]}")
         demand("ConnectionError" in found["lost"], f"the worker was lost: the call ended with {found['lost'][0]}")
+        explain(found["one of two"], [[second, 1]], f"two calls to {second}, one has ended: `inflight` is "
+            f"{found['one of two']}", {"the end of one call ended the count of the other": []})  # fmt: skip
+        explain(len(found["offers"]), 7, f"the balancer was asked {len(found['offers'])} times in 7 calls without a "
+            "name and 2 with one: who is named needs no choice")  # fmt: skip
         offers = [offer[1] for offer in found["offers"]][:3]
         explain(offers, [[], [[second, 1]], [[second, 2]]], f"the balancer was told of {offers} before three calls: it "
             "needs those in flight, one more each time")  # fmt: skip
@@ -918,6 +1094,9 @@ class WhoFailsIsLeftAlone:
             found["named"] = [await outcome(collect(client.call(WISH, number))) for number in (c, 999)]
             await scene.wait(inputs["later"])
             found["later"] = list(client.instances())
+            workers[1].server.accepting = False
+            found["refused"] = await outcome(collect(client.call(WISH, b)))
+            found["after refusal"] = list(client.instances())
             return [found, a, b, c]
 
         return Scene(solution).run(main)
@@ -931,6 +1110,9 @@ class WhoFailsIsLeftAlone:
         demand("ConnectionError" in found["lost"], f"a worker crashed: the call ended with {found['lost'][0]}")
         for moment in ("after loss", "later"):
             explain(found[moment], [a, b], f"after {c} was lost {found[moment]} may be called: leave it alone for ttl")
+        demand("RefusedError" in found["refused"], f"{b} refused a call, which ended with {found['refused'][0]}")
+        explain(found["after refusal"], [a], f"after {b} refused a call {found['after refusal']} may be called: "
+            "RefusedError is a ConnectionError, too, leave it alone")  # fmt: skip
         explain(found["chosen"], b, f"the balancer takes the last of {[a, b]}: got {found['chosen']}")
         for number, said in zip((c, 999), found["named"], strict=True):
             demand("NoInstanceError" in said, f"{number} may not be called: the call ended with {said[0]}")
@@ -982,19 +1164,23 @@ class NobodyRoutesWithoutALease:
             client = await scene.client()
             await scene.wait(inputs["begin"])
             before = error_of(lambda: client.choose().id)
-            loop, said = asyncio.get_running_loop(), []
+            other = await scene.client(name="other")
+            await other.runtime.stop()
+            loop, said = asyncio.get_running_loop(), [error_of(lambda: other.choose().id)]
             loop.block(2 * TTL)  # nothing of this process ran, so nobody has told the client that its lease has ended
-            said.append(error_of(lambda: client.choose().id))
-            await scene.wait(MS)
-            return [before, said[0], len(client.view.entries), client.runtime.state]
+            named_one = next(iter(client.view.entries.values())).id
+            said += [error_of(lambda: client.choose().id), error_of(lambda: client.choose(named_one).id)]
+            return [before, [*said[1:], said[0]], len(client.view.entries)]
 
         return Scene(solution).run(main)
 
     def verify(inputs, got):
-        before, said, known, _ = got
+        before, told, known = got
         demand(before["type"] is None, f"a client with a lease and two instances: raised {before['type']}")
-        demand(said["type"] == "NoInstanceError", f"without a lease for {TTL} ns it chose among {known} instances "
-            f"that it once knew: expected NoInstanceError, got {said['type'] or said['value']}")  # fmt: skip
+        without = f"without a lease for {TTL} ns"
+        for said, text in zip(told, (without, f"{without}, by name,", "in a process that has stopped"), strict=True):
+            demand(said["type"] == "NoInstanceError", f"{text} it chose among {known} instances that it once knew: "
+                f"expected NoInstanceError, got {said['type'] or said['value']}")  # fmt: skip
 
 
 @case(task=3)
@@ -1046,7 +1232,8 @@ class LeavingLosesNoRequest:
     """`stop` vanishes from discovery first, then finishes what was begun, within its limit, and then ends."""
 
     def inputs(rng, limit):
-        return {"limit": limit and int(limit * SECOND), "tokens": rng.integers(5, 60, 4).tolist()}
+        tokens = rng.integers(5, 60, 4).tolist() + ([] if limit == 0.1 else [int(rng.integers(450, 600))])
+        return {"limit": limit and int(limit * SECOND), "tokens": tokens}
 
     def observe(solution, inputs):
         async def main(scene):
@@ -1069,8 +1256,11 @@ class LeavingLosesNoRequest:
             await asyncio.gather(*calls)
             found["outcomes"] = [call.result()[0] for call in calls]
             found["answers"] = [[item["token"] for item in items] for items in got]
-            found["final"], found["stopped"] = worker.state, worker.stopped.is_set()
-            found["again"] = (await outcome(worker.stop()))[0]
+            found["final"], found["stopped"], found["mute"] = worker.state, worker.stopped.is_set(), not worker.alive
+            again = asyncio.create_task(outcome(worker.stop()))
+            await scene.wait(MS)
+            found["again"], found["then"] = again.done() and again.result()[0], worker.state
+            again.cancel()
             return found
 
         return Scene(solution).run(main)
@@ -1096,8 +1286,39 @@ class LeavingLosesNoRequest:
         demand(got["said"] == "ok", f"{text}: it raised {got['said']}")
         last = min((max(tokens) - 3) * TOKEN, 10**12 if limit is None else limit)
         demand(abs(got["end"] - last) <= 15 * MS, f"{text}: it took {got['end']} ns, expected about {last}")
-        explain([got["final"], got["stopped"], got["again"]], ["stopped", True, "ok"], f"{text}: then the state is "
-            f"{got['final']!r}, `stopped` set: {got['stopped']}, and a second `stop` gave {got['again']}")  # fmt: skip
+        explain([got["final"], got["stopped"]], ["stopped", True], f"{text}: then the state is {got['final']!r}, "
+            f"`stopped` set: {got['stopped']}")  # fmt: skip
+        demand(got["mute"], f"{text}: it has stopped, and `alive` still says yes: nobody may hear from it any more")
+        explain([got["again"], got["then"]], ["ok", "stopped"], f"{text}: a second `stop`, after it has stopped, gave "
+            f"{got['again']} within 1 ms, and the state was {got['then']!r} then: it changes nothing")  # fmt: skip
+
+
+@case(task=3)
+class NoTimeToDrain:
+    """`stop(0)` gives the lease back and ends: 0 is a limit, and None is none."""
+
+    def inputs(rng):
+        return {"begin": int(rng.integers(20, 200)) * MS}
+
+    def observe(solution, inputs):
+        async def main(scene):
+            registry = await scene.open()
+            (worker,) = await workers_of(scene, 1)
+            client = await scene.client()
+            call = asyncio.create_task(outcome(collect(client.call({"token_ids": [1], "max_tokens": 900}))))
+            await scene.wait(inputs["begin"])
+            begun = scene.now
+            end = await ended(scene, asyncio.create_task(worker.stop(0)), 100 * SECOND)
+            keys = [value["id"] for value in registry.values.values() if value["id"] == worker.discovery.lease]
+            return [end and end - begun, worker.state, len(keys), (await call)[0]]
+
+        return Scene(solution).run(main)
+
+    def verify(inputs, got):
+        end, state, keys, said = got
+        demand(end is not None and end <= 20 * MS, f"`stop(0)` took {end} ns: 0 is a limit, None is none")
+        explain([state, keys], ["stopped", 0], f"after `stop(0)` the state is {state!r}, and {keys} keys are left")
+        demand(said != "ok", "an answer of 9 s was complete at once")
 
 
 @case(task=3)
@@ -1123,20 +1344,26 @@ class ADrainWaitsForTheLast:
             calls = [
                 asyncio.create_task(outcome(collect(channels.call(address, "ticks", n)))) for n in inputs["lengths"]
             ]
+            left = asyncio.create_task(collect(channels.call(address, "ticks", 900)))
             await scene.wait(2 * MS)
             drain = asyncio.create_task(server.drain())
             await scene.wait(2 * MS)
             refused = await outcome(channels.ask(address, "ticks", 3))
+            left.cancel()
             end = await ended(scene, drain, 10 * SECOND)
             results = [result[1] for result in await asyncio.gather(*calls)]
-            return [end and end - begun, refused[0], [len(r) for r in results]]
+            late = await outcome(channels.ask(address, "ticks", 3))
+            again = await ended(scene, asyncio.create_task(server.drain()), SECOND)
+            return [end and end - begun, [refused[0], late[0]], [len(r) for r in results], again]
 
         return Scene(solution).run(main)
 
     def verify(inputs, got):
-        end, refused, results = got
-        explain(refused, "RefusedError", f"a call that came while it drains ended with {refused}: it must be refused")
-        demand(end is not None, "`drain` does not return, though all calls have ended")
+        end, refused, results, again = got
+        for said, when in zip(refused, ("while it drains", "after it has drained"), strict=True):
+            explain(said, "RefusedError", f"a call that came {when} ended with {said}: it must be refused")
+        demand(end is not None, "`drain` does not return, though all calls have ended, one because its caller left")
+        demand(again is not None, "a second `drain`, without any call, does not return")
         explain(results, inputs["lengths"], f"calls of {inputs['lengths']} items gave {results}")
         last = max(max(inputs["lengths"]) * TOKEN + MS, 4 * MS)
         demand(abs(end - last) <= 2 * MS, f"calls of {inputs['lengths']} items, one each {TOKEN} ns: `drain` "
@@ -1216,11 +1443,13 @@ class TheRestIsWhatIsMissing:
         for i in range(inputs["stop"]):
             cut.take({"token": inputs["tokens"][i], "finish_reason": "stop" if i + 1 == inputs["stop"] else None})
         nothing = error_of(progress_of(solution, inputs["prompt"], 0).request)
-        return [seen, cut.finish_reason, list(cut.tokens), error_of(cut.request), nothing]
+        last = progress_of(solution, inputs["prompt"], 1)
+        last.take({"token": 4, "finish_reason": "stop"})
+        return [seen, cut.finish_reason, list(cut.tokens), error_of(cut.request), nothing, last.finish_reason]
 
     def verify(inputs, got):
         prompt, tokens = inputs["prompt"], inputs["tokens"]
-        seen, stopped, taken, after_stop, nothing = got
+        seen, stopped, taken, after_stop, nothing, last = got
         for n, (asked, token, reason) in enumerate(seen):
             text = f"a prompt of {len(prompt)}, max_tokens 9, {n} tokens so far"
             if n == 9:
@@ -1244,6 +1473,7 @@ class TheRestIsWhatIsMissing:
         )
         ends_as(after_stop, "ValueError", "asking for more after a stop token")
         ends_as(nothing, "ValueError", "asking for an answer of 0 tokens")
+        explain(last, "stop", f"the last token is a stop token, and finish_reason is {last!r}: expected 'stop'")
 
 
 def generated(solution, route, prompt: list[int], most: int, **options) -> list:
@@ -1305,14 +1535,16 @@ class MigrationHasALimit:
     """After `limit` migrations the next loss is raised; what was delivered until then was right."""
 
     def inputs(rng, limit):
-        return {"limit": limit, "prompt": rng.integers(0, 900, 4).tolist(), "deaths": [2] * 9}
+        pause = int(rng.integers(1, 9)) * MS
+        return {"limit": limit, "prompt": rng.integers(0, 900, 4).tolist(), "deaths": [2] * 9, "pause": pause}
 
     def observe(solution, inputs):
         route, asked = fragile(inputs["deaths"])
-        return [*generated(solution, route, inputs["prompt"], 40, limit=inputs["limit"]), len(asked)]
+        options = {"limit": inputs["limit"], "pause": inputs["pause"]}
+        return [*generated(solution, route, inputs["prompt"], 40, **options), len(asked)]
 
     def verify(inputs, got):
-        tokens, said, migrations, _, asked = got
+        tokens, said, migrations, took, asked = got
         limit = inputs["limit"]
         explain(asked, limit + 1, f"limit {limit}: {asked} workers were asked, expected {limit + 1}", {
             "one too many: the first attempt is no migration": limit + 2,
@@ -1324,6 +1556,35 @@ class MigrationHasALimit:
         )
         explain(tokens, alone(inputs["prompt"], 2 * asked), f"limit {limit}: it delivered {tokens}")
         explain(migrations, limit, f"limit {limit}: {migrations} migrations were counted")
+        explain(took, limit * inputs["pause"], f"limit {limit}, pauses of {inputs['pause']} ns: it took {took}", {
+            "nothing is to be waited for before the error is raised": (limit + 1) * inputs["pause"],
+        })  # fmt: skip
+
+
+@case(task=4)
+class EachRequestHasItsOwnLimit:
+    """The limit is of a request: what others have lost does not count. `migrations` counts those of all."""
+
+    def inputs(rng):
+        return {"prompts": [rng.integers(0, 900, 3).tolist() for _ in range(3)], "limit": int(rng.integers(1, 4))}
+
+    def observe(solution, inputs):
+        async def main(scene):
+            route, _ = fragile(([1] * inputs["limit"] + [99]) * 3)
+            migration = scene.part("migration.Migration")(route, scene.clock(), limit=inputs["limit"])
+            said = [await outcome(collect(migration.generate(prompt, 9))) for prompt in inputs["prompts"]]
+            return [said, migration.migrations]
+
+        return Scene(solution).run(main)
+
+    def verify(inputs, got):
+        said, migrations = got
+        want = [["ok", alone(prompt, 9)] for prompt in inputs["prompts"]]
+        text = f"three requests, each of which loses {inputs['limit']} workers, limit {inputs['limit']}"
+        explain([one[0] for one in said], ["ok"] * 3, f"{text}: they ended with {[one[0] for one in said]}: the limit "
+            "is that of one request")  # fmt: skip
+        explain(said, want, f"{text}: the answers are {said}")
+        explain(migrations, 3 * inputs["limit"], f"{text}: {migrations} migrations were counted")
 
 
 @case(task=4)

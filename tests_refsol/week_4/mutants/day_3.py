@@ -69,6 +69,14 @@ _EXISTS = [
     exists("raw-values", "entry = self.parse(value)", "self.parse(value)\n            entry = value",
         "values go through parse", VIEW),
     exists("misses-a-resync", GONE, "gone = []", "what is missing in the snapshot stayed", RESYNC),
+    exists("grants-without-a-look", "        self.expire(now)\n        lease = next", "        lease = next",
+        "did not hear of", TOLD),
+    exists("same-again-not-told", "        self.values[key] = value\n        self.tell(Change(key, value))",
+        "        if self.values.get(key) != value:\n            self.values[key] = value\n"
+        "            self.tell(Change(key, value))", "did not hear of", TOLD),
+    exists("gone-before-it-is-set-again", "        self.values[key] = value\n        self.tell",
+        "        if key in self.values:\n            self.tell(Change(key, None))\n        self.values[key] = value\n"
+        "        self.tell", "should not have heard of", TOLD),
     exists("emptied-first", GONE, GONE + "\n        self.entries.clear()", "emptied first", RESYNC),
 ]  # fmt: skip
 
@@ -114,6 +122,20 @@ _LEASE = [
     lease("late-is-a-lease", """        if not self.alive:
             raise LeaseError(f"the lease took""", """        if False:
             raise LeaseError(f"the lease took""", "expected LeaseError", "ALeaseThatComesTooLateIsNone"),
+    lease("just-in-time-is-a-lease", """        if not self.alive:
+            raise LeaseError(f"the lease took""", """        if self.clock.now > self.deadline:
+            raise LeaseError(f"the lease took""", "expected LeaseError", "ALeaseThatComesTooLateIsNone"),
+    lease("a-late-answer-counts", KEPT, "            if not self.alive:\n                return\n" + NAIVE,
+        "Look at `alive` after the answer", "AnAnswerThatComesTooLate"),
+    lease("cannot-be-cancelled", "            except ConnectionError:\n                due = sent",
+        "            except (ConnectionError, __import__('asyncio').CancelledError):\n                due = sent",
+        "must not catch CancelledError", "KeepAliveCanBeCancelled"),
+    lease("raises-what-the-registry-raises", "except (LeaseError, TimeoutError, RemoteError):",
+        "except (LeaseError, TimeoutError):", "nobody else would stop this process", "ARegistryThatStumbles"),
+    lease("watches-until-it-stumbles", "except (ConnectionError, RemoteError, StopAsyncIteration):",
+        "except (ConnectionError, StopAsyncIteration):", "it goes on for ever", "ARegistryThatStumbles"),
+    lease("watches-until-nothing-comes", "except (ConnectionError, RemoteError, StopAsyncIteration):",
+        "except (ConnectionError, RemoteError):", "it goes on for ever", "ARegistryThatStumbles"),
     lease("renewal-from-the-answer", RENEWED, RENEWED.replace("sent + self.ttl,", "self.clock.now + self.ttl,"),
         "counted from when the answer came", STOPS),
     lease("believed-before-the-answer", "            sent = self.clock.now\n            try:",
@@ -196,6 +218,10 @@ _LEAVES = [
         "the weights were left out", LEAST),
     leaves("times-weight", BALANCE, "inflight.get(i, 0) / self.weights.get(i, 1.0)",
         "inflight.get(i, 0) * self.weights.get(i, 1.0)", "divide by it", LEAST),
+    leaves("a-random-of-its-own", BALANCE, LEASTS, LEASTS.replace("self.rng", "__import__('random')"),
+        "the same seed gave other choices", LEAST),
+    leaves("least-of-those-gone", BALANCE, "least = min(inflight.get(i, 0) for i in ids)",
+        "least = min(inflight.values()) if len(inflight) >= len(ids) else 0", "IndexError", LEAST),
     leaves("two-may-be-one", BALANCE, TWO, "return min(self.rng.choices(ids, k=2), key=lambda i: inflight.get(i, 0))",
         "draw different ones", POWER),
     leaves("two-are-all", BALANCE, TWO, "return min(ids, key=lambda i: inflight.get(i, 0))", "all were compared",
@@ -207,6 +233,19 @@ _LEAVES = [
         "        except StopAsyncIteration:\n            return\n        except GeneratorExit:\n"
         "            self.inflight[instance.id] += 1\n            raise\n", "still counts",
         "ACallIsCountedUntilItEnds"),
+    leaves("one-end-is-all", CLIENT, DOWN, "            self.inflight[instance.id] = 0\n",
+        "ended the count of the other", "ACallIsCountedUntilItEnds"),
+    leaves("asks-though-named", CLIENT, "        return instances[self.balancer",
+        "        self.balancer.choose(list(instances), self.inflight)\n        return instances[self.balancer",
+        "who is named needs no choice", "ACallIsCountedUntilItEnds"),
+    leaves("refusal-is-no-failure", CLIENT,
+        "        except ConnectionError:\n            self.report_down(instance.id)\n",
+        "        except ConnectionError as error:\n            if type(error).__name__ != 'RefusedError':\n"
+        "                self.report_down(instance.id)\n", "RefusedError is a ConnectionError", "WhoFailsIsLeftAlone"),
+    leaves("routes-when-stopped", CLIENT, "if self.runtime.alive else {}", "if self.runtime.discovery.alive else {}",
+        "in a process that has stopped", "NobodyRoutesWithoutALease"),
+    leaves("named-without-a-lease", CLIENT, "if self.runtime.alive else {}",
+        "if self.runtime.alive or instance_id is not None else {}", "by name, it chose", "NobodyRoutesWithoutALease"),
     leaves("balancer-is-told-nothing", CLIENT, "choose(list(instances), self.inflight)", "choose(list(instances), {})",
         "it needs those in flight", "ACallIsCountedUntilItEnds"),
     leaves("failed-is-asked-again", CLIENT, "            self.report_down(instance.id)\n            raise\n",
@@ -236,12 +275,27 @@ _LEAVES = [
     leaves("no-limit-to-draining", RUNTIME,
         "self.clock.timeout_at(self.clock.now + drain) if drain is not None else nullcontext()",
         "nullcontext()", "expected about", LEAVING),
+    leaves("drains-as-long-as-its-lease", RUNTIME, 'return self.state == "draining" or (self.state in ("running", ',
+        'return self.discovery.alive and (self.state == "draining") or (self.state in ("running", ',
+        "answers were cut off", LEAVING),
+    leaves("stopped-is-alive", RUNTIME, 'self.state == "draining" or', 'self.state in ("draining", "stopped") or',
+        "`alive` still says yes", LEAVING),
+    leaves("stops-again", RUNTIME, """        if self.state != "running":
+            return
+        self.state = "leaving\"""", """        self.state = "leaving\"""", "it changes nothing", LEAVING),
+    leaves("nought-is-no-limit", RUNTIME, "if drain is not None else", "if drain else", "0 is a limit",
+        "NoTimeToDrain"),
     leaves("late-is-raised", RUNTIME, "        with suppress(TimeoutError):\n            await self.discovery.revoke()",
         "        with nullcontext():\n            await self.discovery.revoke()", "it raised TimeoutError", LEAVING),
     leaves("never-ends", RUNTIME, "                await self.server.drain()\n        self.cancel()\n",
         "                await self.server.drain()\n", "then the state is", LEAVING),
     leaves("begins-while-draining", RPC, "and wait for those that were begun.\"\"\"\n        self.accepting = False\n",
         "and wait for those that were begun.\"\"\"\n", "it must be refused", "ADrainWaitsForTheLast"),
+    leaves("gathers", RPC, "await asyncio.wait(list(self.active))", "await asyncio.gather(*self.active)",
+        "CancelledError", "ADrainWaitsForTheLast"),
+    leaves("open-again", RPC, "            await asyncio.wait(list(self.active))\n",
+        "            await asyncio.wait(list(self.active))\n        self.accepting = True\n", "after it has drained",
+        "ADrainWaitsForTheLast"),
     leaves("waits-for-one", RPC, "        while self.active:\n            await asyncio.wait(list(self.active))\n",
         "        if self.active:\n            await asyncio.wait(list(self.active), return_when='FIRST_COMPLETED')\n",
         "the last call's end", "ADrainWaitsForTheLast"),
@@ -266,6 +320,19 @@ _MIGRATES = [
         "if len(self.tokens) > self.max_tokens:", "expected ValueError", REST),
     migrates("full-is-not-complete", "if self.finish_reason is None and len(self.tokens) == self.max_tokens:",
         "if False:", "expected 'length'", REST),
+    migrates("length-wins", "if self.finish_reason is None and len(self.tokens)", "if len(self.tokens)",
+        "expected 'stop'", REST),
+    migrates("one-limit-for-all", "if lost > self.limit:", "if self.migrations >= self.limit:",
+        "that of one request", "EachRequestHasItsOwnLimit"),
+    migrates("pauses-before-it-raises", """                if lost > self.limit:
+                    raise
+                self.migrations += 1
+                await self.clock.sleep_until(self.clock.now + self.pause)
+""", """                await self.clock.sleep_until(self.clock.now + self.pause)
+                if lost > self.limit:
+                    raise
+                self.migrations += 1
+""", "before the error is raised", LIMIT),
     migrates("stop-is-forgotten", 'self.finish_reason = item["finish_reason"]', "self.finish_reason = None",
         "after a stop token", REST),
     migrates("token-dropped", "        self.tokens.append(item[\"token\"])\n",
