@@ -1,7 +1,6 @@
 """Where the requests of a simulated deployment arrive and where their answers leave.
 
-Knows who asked what and how far each answer is. It asks routers where to send a request, sends it again where a worker
-was lost, and notes everything.
+Asks routers where to send a request, sends it again where a worker was lost, and notes everything.
 """
 
 from collections.abc import Iterator
@@ -28,10 +27,7 @@ from .workload import Arrival, Workload
 
 
 class FrontEnd:
-    """All front ends of a deployment. jobs: by uid.
-
-    names: whether routers ask which blocks a prompt has.
-    """
+    """All front ends of a deployment. jobs: by uid. names: whether routers ask which blocks a prompt has."""
 
     new_job = Job
 
@@ -132,6 +128,10 @@ class FrontEnd:
         for job in [job for job in self.jobs.values() if job.worker is worker]:
             self.again(job)
 
+    def needs(self, worker: Worker) -> bool:
+        """Whether a request that has not ended is at a worker, or on its way there."""
+        return any(job.worker is worker for job in self.jobs.values())
+
     def again(self, job: Job) -> None:
         """Send the rest of a request to another worker, unless that was done too often: then it has failed."""
         if job.moves == self.deployment.control.migrations:
@@ -139,6 +139,7 @@ class FrontEnd:
             return
         job.moves += 1
         job.record.migrations += 1
+        self.ledger.lose(job.record, job.parts, self.simulation.now)
         job.request = self.request(job.uid, job.arrival, job.record.output_length)
         job.worker = None
         self.route(job)
@@ -176,9 +177,8 @@ class FrontEnd:
     def leave(self, worker: Worker) -> None:
         """A worker gets no more requests. Those that it has are its business."""
         for router in self.routers:
-            if worker.number in router.workers:
-                for uid in router.remove_worker(worker.number):
-                    self.end(self.jobs[uid], "rejected")
+            for uid in router.remove_worker(worker.number):
+                self.end(self.jobs[uid], "rejected")
 
     def heard(self, router: SyncedRouter, news: News) -> None:
         """News of another front end's router are at this one."""

@@ -1,5 +1,7 @@
 """What a simulated deployment owes: which requests came, what became of them, and how long their answers will be."""
 
+from collections.abc import Iterable
+
 from ..serving.request import Request
 from .record import Record, check_conserved
 from .recorder import Recorder
@@ -37,6 +39,11 @@ class Ledger:
     def left(self, request: Request) -> int:
         """Tokens that a request will still have, after its prompt."""
         return self._outputs[request.uid] - (request.prompt_len - self.recorder.records[request.uid].input_length)
+
+    def lose(self, record: Record, requests: Iterable[Request], now: int) -> None:
+        """Nobody waits for these engines' parts of an answer any more. What has left until `now` is known."""
+        self.recorder.forgotten.update(requests)
+        record.lose(now)
 
     def end(self, request: Request, reason: str, now: int) -> None:
         """A request leaves, for any reason."""

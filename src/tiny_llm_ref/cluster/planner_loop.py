@@ -40,9 +40,11 @@ class PlannerLoop:
         """Let the planners learn, also while a decision is pending."""
         if self.load is not None:
             self.load.learn(seen)
+        if self.throughput is None:
+            return
         self.parts.append(seen.traffic)
         traffic = merged(self.parts)
-        if self.throughput is not None and traffic.duration >= self.interval:
+        if traffic.duration >= self.interval:
             self.throughput.learn(Observation(traffic, seen.pools))
             self.bounds, self.parts = self.throughput.targets(), []
 

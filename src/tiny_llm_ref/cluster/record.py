@@ -62,6 +62,11 @@ class Record:
         """When each token left, (output_length) int64."""
         return np.concatenate([np.asarray(span, np.int64) for span in self.spans] or [np.zeros(0, np.int64)])
 
+    def lose(self, now: int) -> None:
+        """Tokens that have not left at `now` never will."""
+        spans = (np.asarray(span, np.int64) for span in self.spans)
+        self.spans = [left for span in spans if len(left := span[span <= now])]
+
     @property
     def first_token(self) -> int | None:
         """When the first token left."""
