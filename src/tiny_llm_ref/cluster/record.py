@@ -14,7 +14,9 @@ class InvariantError(AssertionError):
 # ANCHOR: record
 @dataclass(slots=True)
 class Record:
-    """The time stamps of one request. None: that has not happened, or has no place in this deployment.
+    """The time stamps of one request.
+
+    None: that has not happened, or has no place in this deployment.
 
     input_length: tokens. arrival: at the front end. prefill_start, prefill_end:
     of the first launch, and of the step that chose the first token.
