@@ -1,6 +1,7 @@
 """A small course in a temporary folder, for tests of what grades."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -42,6 +43,25 @@ hints = ["a", "b", "c"]
 [day.task.symbols]
 "model/more.py" = ["third"]
 """
+
+
+PACKAGES = ("tiny_llm", "tiny_llm_ref")
+
+
+def package_modules() -> dict[str, object]:
+    """The modules of the course's packages that are imported now."""
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] in PACKAGES}
+
+
+@pytest.fixture(autouse=True)
+def same_package() -> Iterator[None]:
+    """A `Solution` imports its package anew. Other tests go on with the one that they have imported."""
+    before = package_modules()
+    yield
+    if any(sys.modules.get(name) is not module for name, module in before.items()):
+        for name in package_modules():
+            del sys.modules[name]
+        sys.modules.update(before)
 
 
 @dataclass(frozen=True)

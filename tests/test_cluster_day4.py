@@ -6,13 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from random import Random
-from types import ModuleType
 
 import numpy as np
 import pytest
+from reference import Reference
 
 from course.cluster_case.caches import Channel, chained, random_change, score
 from tiny_llm_ref.cluster.active import Added
@@ -49,13 +48,6 @@ def test_salts_differ():
 
 
 # --- index and events
-
-
-class Reference:
-    """The reference's modules, those that are imported above."""
-
-    def module(self, name: str) -> ModuleType:
-        return import_module(f"tiny_llm_ref.{name}")
 
 
 @pytest.mark.parametrize("capacity", [1, 3, 8, 1000])

@@ -4,11 +4,11 @@ from random import Random
 
 import numpy as np
 import pytest
+from reference import Reference
 
 from course.cluster_case.links import KINDS, arrivals, play, random_script
 from course.cluster_case.stores import Model, bytes_run, play_store, store_script
 from course.cluster_case.transfers import Bytes
-from course.solution import Solution
 from tiny_llm_ref.cluster.alarm import Alarm
 from tiny_llm_ref.cluster.courier import Courier
 from tiny_llm_ref.cluster.kernel import Phase, Simulation
@@ -16,7 +16,7 @@ from tiny_llm_ref.cluster.link import SECOND, Link, fit_link
 from tiny_llm_ref.cluster.segment import Buffer, Space
 from tiny_llm_ref.cluster.transfer import Op
 
-REFERENCE = Solution("tiny_llm_ref")
+REFERENCE = Reference()
 MB = 10**6
 
 
