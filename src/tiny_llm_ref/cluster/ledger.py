@@ -37,7 +37,9 @@ class Ledger:
         return record
 
     def left(self, request: Request) -> int:
-        """Tokens that a request will still have, after its prompt."""
+        """Tokens that a request will still have, after its prompt. One that has ended is stopped as soon as it runs."""
+        if request.uid not in self._outputs:
+            return 1
         return self._outputs[request.uid] - (request.prompt_len - self.recorder.records[request.uid].input_length)
 
     def lose(self, record: Record, requests: Iterable[Request], now: int) -> None:
@@ -48,6 +50,8 @@ class Ledger:
     def end(self, request: Request, reason: str, now: int) -> None:
         """A request leaves, for any reason."""
         record = self.recorder.records[request.uid]
+        if reason in ("error", "rejected"):
+            self.lose(record, (request,), now)
         request.finish_reason = reason
         request.hit_tokens = min(request.hit_tokens or 0, record.input_length)  # an answer so far is no prompt
         self.recorder.ended(request, now)

@@ -139,6 +139,8 @@ class SplitFront(FrontEnd):
         """A request leaves."""
         if job.prompt is not None:
             job.request.hit_tokens = job.hits
+            if reason in ("error", "rejected"):
+                self.ledger.lose(job.record, job.parts, self.simulation.now)
         super().end(job, reason)
 
     def worker(self, number: int, name: str, kind: str, pool: Pool) -> LinkedWorker:
