@@ -557,14 +557,16 @@ def mixed_shapes(rng: np.random.Generator, n: int) -> list[dict]:
     for kind in rng.integers(1, 4, n).tolist():
         shape = dict.fromkeys(("prefill_tokens", "prefill_context", "n_decode", "decode_context", "n_sequences"), 0)
         if kind & 1:
-            tokens, before = int(rng.integers(1, 3000)), int(rng.integers(0, 2000))
-            context = tokens * before + tokens * (tokens + 1) // 2
-            shape |= {"prefill_tokens": tokens, "prefill_context": context}
+            chunks = [rng.integers([1, 0], [1000, 2000]).tolist() for _ in range(int(rng.integers(1, 4)))]
+            context = sum(tokens * before + tokens * (tokens + 1) // 2 for tokens, before in chunks)
+            shape |= {"prefill_tokens": sum(tokens for tokens, _ in chunks), "prefill_context": context}
+            shape["n_sequences"] = len(chunks)
         if kind & 2:
             decodes = int(rng.integers(1, 200))
             context = decodes * int(rng.integers(1, 4000)) + int(rng.integers(decodes))
             shape |= {"n_decode": decodes, "decode_context": context}
-        shapes.append(shape | {"n_sequences": shape["n_decode"] + (kind & 1)})
+            shape["n_sequences"] += decodes
+        shapes.append(shape)
     return shapes
 
 
@@ -790,11 +792,18 @@ class RooflineTakesTheSlowerOfTwo:
         cost = solution.module("cluster.cost")
         roofline = roofline_of(solution, DENSE, inputs["cards"], inputs["machine"], **inputs["options"])
         shapes = [shape_of(cost, shape) for shape in inputs["shapes"]]
-        return [[float(roofline.time(shape)), float(roofline.communication(shape))] for shape in shapes]
+        alone = roofline_of(solution, DENSE, inputs["cards"], inputs["machine"] | {"link": 0.0}, **inputs["options"])
+        return {"unlinked": float(alone.communication(shapes[0])), "steps": [
+            [float(roofline.time(shape)), float(roofline.communication(shape))] for shape in shapes]}  # fmt: skip
 
     def verify(inputs, got):
         cards, machine, options = inputs["cards"], inputs["machine"], inputs["options"]
-        for shape, (time, talk) in zip(inputs["shapes"], got, strict=True):
+        message = counted(DENSE, inputs["shapes"][0])["message"]
+        slow = lambda link: 4 * DENSE["layers"] * (cards - 1) * (options["latency"] + message / cards / link)  # noqa: E731
+        near(got["unlinked"], slow(1e9), f"seconds of messages among {cards} cards of a machine whose `link` is 0", {
+            "without a link the memory's bandwidth was taken, not 1e9": slow(machine["bandwidth"]),
+        })  # fmt: skip
+        for shape, (time, talk) in zip(inputs["shapes"], got["steps"], strict=True):
             n = counted(DENSE, shape)
             work = (n["body"] + n["head"] + n["attention"]) / machine["flops"] / options["compute"] / cards
             bytes_ = (n["weights"] + n["read"] + n["written"]) / machine["bandwidth"] / options["memory"] / cards
@@ -965,7 +974,8 @@ class TablesAddTheirKernels:
         p, layers, overhead = inputs["numbers"], inputs["layers"], inputs["overhead"]
         for shape, time in zip(inputs["shapes"], got, strict=True):
             tokens, context, n, positions, sequences = shape.values()
-            before = context / tokens - (tokens + 1) / 2 if tokens else 0
+            before = max(context / tokens - (tokens + 1) / 2, 0) if tokens else 0
+            whole = max(context // tokens - (tokens + 1) // 2, 0) if tokens else 0
             dense, sequence = p[0] + p[1] * (tokens + n), p[2] + p[3] * sequences
             fixed = p[4] + p[5] * tokens + p[7] * n
             attention = lambda before=before, at=positions, fixed=fixed: fixed + p[6] * before + p[8] * at  # noqa: E731
@@ -978,6 +988,8 @@ class TablesAddTheirKernels:
                 "the overhead is left out": 1e3 * (rest - overhead + layers * attention()),
                 "positions of the chunk itself were taken for those before it": 1e3 * (rest + layers
                     * attention(before=context / tokens if tokens else 0)),
+                "the positions before a chunk were rounded: of several chunks they are a mean": 1e3 * (rest
+                    + layers * attention(before=whole)),
                 "the context of all decodes was taken for that of each": 1e3 * (rest
                     + layers * attention(at=positions * n)),
                 "decodes were not counted among the tokens": 1e3 * (rest - p[1] * n + layers * attention()),
@@ -1423,17 +1435,22 @@ class LookingChangesNothing:
         simulation, memory = kernel.Simulation(), solution.module("serving.memory").RowMemory(2, 500, 4)
         scheduler, log, seen = solution.module("serving.scheduler").Scheduler(memory), Log(), []
         replica = replica_of(solution, simulation, scheduler, {0: 80}, log, cost=Price([step, 0, 0, step, 0, 0]))
-        request = solution.module("cluster.trace_request").TraceRequest(0, 10, 200)
+        request, told, ran = solution.module("cluster.trace_request").TraceRequest(0, 10, 200), [], log.ran
+
+        def hear(batch, start, ends):
+            told.append([start, len(request.ids)])
+            ran(batch, start, ends)
 
         def look():
             replica.settle()
             seen.append([simulation.now, replica.steps, request.cached_len, len(request.ids), memory.held(request)])
 
+        log.ran = hear
         simulation.at(0, kernel.Phase.ADMISSION, replica.add, request)
         for time in inputs["looks"]:
             simulation.at(time, kernel.Phase.TELEMETRY, look)
         simulation.run()
-        return {"seen": seen, "tokens": log.tokens[0], "busy": replica.busy_time}
+        return {"seen": seen, "told": told, "tokens": log.tokens[0], "busy": replica.busy_time}
 
     def verify(inputs, got):
         step = inputs["step"]
@@ -1452,6 +1469,9 @@ class LookingChangesNothing:
             "the step that ran began again": None,
         })  # fmt: skip
         explain(got["busy"], 80 * step, f"busy_time is {got['busy']}, expected {80 * step}: each step counts once")
+        want = [[start, 10 + start // step] for start, _ in got["told"]]
+        explain(got["told"], want, f"[start, ids] when the sink was told of steps: "
+                f"{first_difference(got['told'], want)}: first report, then advance or commit")  # fmt: skip
 
 
 def decoding(solution, lengths: list[int], page: int, pages: int):

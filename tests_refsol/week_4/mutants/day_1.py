@@ -282,6 +282,14 @@ _ROOFLINE = [
     ),
     cost("smaller", ROOFLINE, SLOWER, SLOWER.replace("maximum", "minimum"), "the smaller of the two", TWO),
     cost("one-reduce", ROOFLINE, TALK, "return model.layers * all_reduce(", "one all-reduce in each layer", TWO),
+    cost(
+        "links-of-memory",
+        ROOFLINE,
+        "self.machine.link or 1e9",
+        "self.machine.link or self.machine.bandwidth",
+        "without a link the memory's bandwidth",
+        TWO,
+    ),
     cost("one-layer", ROOFLINE, TALK, "return 2 * all_reduce(", "two all-reduces in all", TWO),
     cost("everything-sent", ROOFLINE, RING, RING.replace("(cards * bandwidth)", "bandwidth"), "held everything", RINGS),
     cost("half-a-ring", ROOFLINE, RING, RING.replace("2 * ", ""), "half of it", RINGS),
@@ -350,6 +358,14 @@ _TABLE = [
     cost("overhead-lost", TABLE, FIXED, FIXED.replace(" + self.overhead", ""), "the overhead is left out", KERNELS),
     cost(
         "own-positions", TABLE, BEFORE, "before = context / tokens if tokens else 0.0", "of the chunk itself", KERNELS
+    ),
+    cost(
+        "whole-positions",
+        TABLE,
+        BEFORE,
+        "before = max(context // tokens - (tokens + 1) // 2, 0) if tokens else 0",
+        "were rounded: of several chunks",
+        KERNELS,
     ),
     cost(
         "summed-context",
@@ -496,6 +512,14 @@ _FORWARD = [
         LOOKS,
     ),
     settle("not-told", PART, "            advance", "[steps, cached_len", LOOKS),
+    settle(
+        "advances-first",
+        REPORT + "            advance(self.scheduler.memory, batch, len(ends) - 1)\n",
+        REPORT.replace("        self.report(batch, start, ends)\n", "")
+        + "            advance(self.scheduler.memory, batch, len(ends) - 1)\n        self.report(batch, start, ends)\n",
+        "first report, then advance",
+        LOOKS,
+    ),
     settle("start-stays", "            start = int(ends[count - 1])\n", "", "busy_time is", LOOKS),
 ]
 
