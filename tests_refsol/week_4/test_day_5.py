@@ -269,14 +269,20 @@ class TheDecoderIsChosenByItsLoad:
     """After a remote prompt nothing cached counts, no prompt work is booked, and no reuse is assumed."""
 
     def inputs(rng):
-        return {"active": float(rng.integers(1, 9)), "uid": int(rng.integers(1, 99))}
+        return {
+            "active": float(rng.integers(1, 9)),
+            "own": float(rng.integers(10, 99)),
+            "uid": int(rng.integers(1, 99)),
+        }
 
     def observe(solution, inputs):
-        cost = solution.module("cluster.routing").CostConfig(active=inputs["active"])
-        result = {}
+        config, result = solution.module("cluster.routing").CostConfig, {}
+        cost = config(active=inputs["active"])
         for kind, rule in (("always", None), ("conditional", Never())):
             options = {"rule": rule, "limits": {"decode": {"cost": cost}}}
-            run = RouteScript(solution, options).play([["submit", inputs["uid"]], ["prefilled", inputs["uid"], False]])
+            run = RouteScript(solution, options)
+            run.submit(inputs["uid"], cost=config(active=inputs["own"]))
+            run.play([["prefilled", inputs["uid"], False]])
             result[kind] = [*run.queries[-1][2], run.decode.load.workers["D0"].prefill_tokens]
         return result
 
@@ -290,6 +296,8 @@ class TheDecoderIsChosenByItsLoad:
             "no prompt is computed there: prefill is not to be tracked": [0.0, True, False, a, 8],
             "reuse must not be assumed: 3 of 5 workers take all the traffic": [0.0, False, True, a, 0],
             "the other weights are the router's": [0.0, False, False, 0.0, 0],
+            "the weights are the router's own, not those that came with the request": [
+                0.0, False, False, inputs["own"], 0],
         })  # fmt: skip
         explain(got["conditional"], [1.0, False, False, a, 0], f"with a rule, {text}: {got['conditional']}", {
             "with a rule cached blocks keep their credit": [0.0, False, False, a, 0],
@@ -443,6 +451,118 @@ class WhoWaitsIsToldLater:
         lost = "the decision for a request that waited got lost: `free` returns it"
         routed(inputs, got | {"log": sorted_log}, [sorted(orders, key=str) for orders in want], {
             3: {lost: [["Decode", 1, "D0", 0]]}, 4: {lost: [release]},
+        })  # fmt: skip
+
+
+@case(task=2, params=[{"pool": "prefill"}, {"pool": "decode"}])
+class WhoWaitsIsToldOfACancel:
+    """A client that leaves makes room at either router: whoever waited there gets its turn in the same call."""
+
+    def inputs(rng, pool):
+        limits = {pool: {"busy_prefill_tokens": 0}}
+        options = {"limits": limits, "prefills": 1 if pool == "prefill" else 0}
+        return {
+            "pool": pool,
+            "options": options,
+            "script": [["submit", 1], ["submit", 2], ["cancel", 1], ["cancel", 2]],
+        }
+
+    def observe(solution, inputs):
+        return played(solution, inputs)
+
+    def verify(inputs, got):
+        prefill = lambda uid: [["Prefill", uid, "P0", 0]]  # noqa: E731
+        decode = lambda uid: [["Decode", uid, "D0", None]]  # noqa: E731
+        over = lambda uid: [["Release", uid, 0, "P0"] if inputs["pool"] == "prefill" else ["Cancel", uid, "D0"]]  # noqa: E731
+        begin = prefill if inputs["pool"] == "prefill" else decode
+        routed(inputs, got, [begin(1), [], [*over(1), *begin(2)], over(2)], {
+            2: {"the decision for a request that waited got lost: `free` returns it": over(1)},
+        })  # fmt: skip
+
+
+@case(task=2)
+class OneUidOneRequest:
+    """A uid that is here is refused, and nothing changes; when it is over, it may come again."""
+
+    def inputs(rng):
+        uid = int(rng.integers(1, 99))
+        again = [["submit", uid], ["submit", uid], ["prefilled", uid, False], ["submit", uid], ["done", uid]]
+        return {"options": {}, "script": [*again, ["submit", uid], ["cancel", uid]]}
+
+    def observe(solution, inputs):
+        got = played(solution, inputs)
+        kind = lambda order: ["Raised", order[1].split(":")[0]] if order[0] == "Raised" else order  # noqa: E731
+        return got | {"log": [[kind(order) for order in orders] for orders in got["log"]]}
+
+    def verify(inputs, got):
+        uid = inputs["script"][0][1]
+        raised, first, second = [["Raised", "ValueError"]], [["Prefill", uid, "P0", 0]], [["Prefill", uid, "P0", 1]]
+        want = [first, raised, [["Decode", uid, "D0", 0]], raised, [], second, [["Release", uid, 1, "P0"]]]
+        routed(inputs, got, want, {
+            1: {"two requests have one uid: refuse the second with ValueError": second,
+                "two requests have one uid: say so, with ValueError": []},
+        })  # fmt: skip
+
+
+@case(task=2)
+class ToldTwiceIsDecodedOnce:
+    """The prefill worker's answer may come twice: only the first one sends the request on."""
+
+    def inputs(rng):
+        script = [["submit", 3], ["prefilled", 3, False], ["prefilled", 3, False], ["done", 3]]
+        return {"options": {"hand_off": "pull"}, "script": script}
+
+    def observe(solution, inputs):
+        return played(solution, inputs)
+
+    def verify(inputs, got):
+        prefill, decode = [["Prefill", 3, "P0", 0]], [["Decode", 3, "D0", 0]]
+        text = "; ".join(str(orders) for orders in got["log"][2:3])
+        explain(got["log"][2], [], f"the same answer came again, and this was ordered: {text}. Expected nothing")
+        routed(inputs, got, [prefill, decode, [], []])
+
+
+@case(task=2)
+class TheTicketNamesItsWorker:
+    """With several prefill workers a ticket names the one that was chosen: it is told when the client leaves."""
+
+    def inputs(rng):
+        options = {"prefills": 3, "limits": {"prefill": {"busy_prefill_tokens": 0}}}
+        return {"options": options, "script": [["submit", n] for n in (1, 2, 3)] + [["cancel", n] for n in (2, 3, 1)]}
+
+    def observe(solution, inputs):
+        return played(solution, inputs)
+
+    def verify(inputs, got):
+        begun = [[["Prefill", n, f"P{n - 1}", 0]] for n in (1, 2, 3)]
+        released = [[["Release", n, 0, f"P{n - 1}"]] for n in (2, 3, 1)]
+        routed(inputs, got, [*begun, *released], {
+            3: {"the ticket names another worker than the one that was chosen": [["Release", 2, 0, "P0"]]},
+        })  # fmt: skip
+
+
+@case(task=2, params=[{"hand_off": h} for h in ("pull", "push", "bootstrap")])
+class OneDecodeWorkerIsEnough:
+    """A request that waits at the decode router was submitted there: the prompt's end submits it no second time."""
+
+    def inputs(rng, hand_off):
+        script = [["submit", 1], ["prefilled", 1, False], ["prefilled", 1, False], ["first_token", 9]]
+        return {"options": {"hand_off": hand_off}, "script": [*script, ["done", 9], ["done", 1]]}
+
+    def observe(solution, inputs):
+        limits = {"decode": {"busy_prefill_tokens": 0}}  # it computes request 9's prompt: no other one may come
+        run = RouteScript(solution, inputs["options"] | {"limits": limits, "prefills": 0})
+        run.submit(9)
+        run.call("add_prefill", run.part("handoff.Peer")("P0"))
+        run.log.clear()
+        run.play(inputs["script"])
+        return {"log": run.log, "books": run.books()}
+
+    def verify(inputs, got):
+        raised = [orders for orders in got["log"][1:3] if orders and orders[0][0] == "Raised"]
+        twice = "it waits at the decode router, and was submitted there a second time: `decoder` does not tell"
+        routed(inputs, got, [[["Prefill", 1, "P0", 0]], [], [], [["Decode", 1, "D0", 0]], [], []], {
+            at: {twice: raised[0]} for at in (1, 2) if raised
         })  # fmt: skip
 
 
@@ -630,10 +750,13 @@ class ThePagesOutliveTheRow:
             same = hold is not None and list(hold.pages) == pages
             name = f"{'marked' if marked else 'not marked'}, ended with {reason}"
             result[name] = [side.memory.free_rows, 16 - side.free, same, request in side.memory.marked]
+            if hold is not None:
+                result["tokens"] = int(hold.tokens)
         return result
 
     def verify(inputs, got):
         pages = -(-inputs["tokens"] // 4)
+        tokens = got.pop("tokens", None)
         for name, outcome in got.items():
             text = (
                 f"{name}: free rows, pages that cannot be had, whether the hold has the row's, still marked: {outcome}"
@@ -649,6 +772,9 @@ class ThePagesOutliveTheRow:
                 "only a marked request that had all its tokens is kept": [4, pages, True, name.startswith("marked")],
                 "only a request that ended with length has a prompt to hand over": [4, pages, True, False],
             })  # fmt: skip
+        explain(tokens, inputs["tokens"], f"the hold of a prompt of {inputs['tokens']} tokens says {tokens}", {
+            "the token that was just chosen has no keys and values yet": inputs["tokens"] + 1,
+        })  # fmt: skip
 
 
 @case(task=3, params=[{"trace": False}, {"trace": True}])
@@ -676,8 +802,72 @@ class HoldsWithOneBeginning:
     def verify(inputs, got):
         common = inputs["common"] // 4
         want = [32 - common - 1, 32 - common - 3, 32 - common - 2, 32]
-        explain(got[0], want, f"pages that can be had after two prompts were computed and let go: {got[0]}, {want=}")
+        text = f"pages that can be had after two prompts were computed and let go: {got[0]}, expected {want}"
+        explain(got[0], want, text, {
+            "a hold here is not `filled`: no row will begin with it, and nobody may give it up": [
+                *want[:2], want[2] - 1, want[3] - 2],
+        })  # fmt: skip
         explain(got[1:], [32, 0], "at the end all pages are free or in the tree")
+
+
+@case(task=3, params=[{"trace": False}, {"trace": True}])
+class WhatIsHeldIsShared:
+    """A prompt that is held was shared first: the next one with its beginning finds it, and two alike keep one copy."""
+
+    def inputs(rng, trace):
+        return {"trace": trace, "tokens": 4 * int(rng.integers(1, 7)) + int(rng.integers(1, 4))}
+
+    def observe(solution, inputs):
+        side, ids = Side(solution, 4, 32, inputs["trace"]), list(range(inputs["tokens"]))
+        memory, requests, free = side.memory, [side.request(n, ids) for n in range(2)], []
+        for request in requests:
+            memory.marked[request] = None
+            side.prefill(request)
+        for request in requests:
+            request.finish_reason = "length"
+            memory.close(request)
+            free.append(side.free)
+        first, second = (list(memory.holds[request].pages) for request in requests)
+        found = [memory.match(side.request(2, ids)).tokens]
+        for request in requests:
+            memory.let_go(request)
+        found.append(memory.match(side.request(3, ids)).tokens)
+        common = sum(a == b for a, b in zip(first, second, strict=True))
+        return {"found": found, "common": common, "free": [*free, side.free]}
+
+    def verify(inputs, got):
+        whole = inputs["tokens"] // 4
+        text = f"{inputs['tokens']} tokens, computed twice at once, pages of 4"
+        explain(got["found"], [4 * whole] * 2, f"{text}: tokens that the next one finds, while they are held and "
+            f"after: {got['found']}, expected {[4 * whole] * 2}", {
+            "it was not shared before its pages were held: the prefix cache of the prefill worker is dead": [0, 0],
+        })  # fmt: skip
+        explain(got["common"], whole, f"{text}: the holds have {got['common']} pages in common, expected {whole}", {
+            "the row's pages were read before it was shared: the tree had other ones, and these are free": 0,
+        })  # fmt: skip
+        want = [32 - 2 * whole - 2, 32 - whole - 2, 32]
+        explain(got["free"], want, f"{text}: pages that can be had while one is held, both are, and none is: "
+            f"{got['free']}, expected {want}")  # fmt: skip
+
+
+@case(task=3)
+class OnlyAcceptedPromptsAreHandedOver:
+    """The worker tells of all that end: one that was never accepted here, or has ended before, gives no orders."""
+
+    def inputs(rng):
+        own, ready = [1, "own", 9, int(rng.integers(5, 30))], [3, "ready", 1, "length"]
+        script = [own, [2, "accept", 1, 10], ready, [4, "again", 1], [5, "release", 1], [6, "again", 1]]
+        return {"script": [*script, [7, *own[1:]]]}
+
+    def observe(solution, inputs):
+        return sends(solution, inputs)
+
+    def verify(inputs, got):
+        raised = "a request that is not in `self.requests` has no orders, and raises nothing: `get`, or `pop` with None"
+        want = [[[], 32], [True, 32], [[], KEPT], [[], KEPT], [[], GIVEN_BACK], [[], GIVEN_BACK], [[], GIVEN_BACK]]
+        steps(inputs["script"], got, want, {
+            at: {raised: outcome} for at, outcome in enumerate(got) if isinstance(outcome[0], str)
+        })  # fmt: skip
 
 
 @case(task=3)
@@ -711,6 +901,36 @@ class EitherMayComeFirst:
                     "the pages were freed though a copy is under way": [copy, GIVEN_BACK]},
                 3: {"all was sent, and the pages are kept": [[], KEPT]},
             })  # fmt: skip
+
+
+@case(task=3)
+class AllWhoWaitAreServed:
+    """Every rank that asked before the prompt gets its copy; who waited long does not make the pages be kept longer."""
+
+    def inputs(rng):
+        asks = [[n, "ask", 7, n, 2, [60 + n], FOREVER] for n in rng.permutation(2).tolist()]
+        base = [[1, "accept", 7, 3], *asks, [6, "ready", 7, "length"]]
+        return {"script": [*base, [9, "moved", 0, True], [5 + EXPIRY, "expire"], [6 + EXPIRY, "expire"]]}
+
+    def observe(solution, inputs):
+        run = PrefillScript(solution, SENDER)
+        log = run.play(inputs["script"][:-2])
+        failed = run.play([[9, "moved", 1, False]]) + run.play(inputs["script"][-2:])
+        return [log, failed, len(run.sender.requests), run.sender.ended(run.request(99, [1, 2]), 10)]
+
+    def verify(inputs, got):
+        log, failed, left, stranger = got
+        copies = [copied(7, [[0, 60 + n]], FOREVER, (0, n, 2 * n, 2)) for _, _, _, n, *_ in inputs["script"][1:3]]
+        want = [[True, 32], [[], 32], [[], 32], [copies, 31], [[], 31]]
+        steps(inputs["script"][:-2], log, want, {
+            3: {"only the first rank that waited was served": [copies[:1], 31]},
+        })  # fmt: skip
+        explain(failed, [[[], 31], [[], 31], [[], 32]], f"one of two copies failed, and 480 s after the prompt its "
+            f"page is to be free, not before: {failed}", {
+            "whoever asks does not make the pages be kept longer": [[[], 31]] * 3,
+        })  # fmt: skip
+        explain(left, 0, f"{left} requests are left in `requests`, though all have ended")
+        explain(stranger, [], f"a request that goes nowhere has ended: {stranger}")
 
 
 @case(task=3)
@@ -814,6 +1034,7 @@ class NothingBeginsAfterTheExpiry:
         for script, log, want in zip(inputs["scripts"], got, wants, strict=True):
             steps(script, log, want, {
                 2: {"a copy began after the expiry": [copy, KEPT], "the pages expired too early": [[], GIVEN_BACK],
+                    "a question that is refused frees nothing: `expire` does": [refused, GIVEN_BACK],
                     "nobody takes these pages any more: free them": [[], KEPT]},
                 3: {"nobody takes these pages any more: free them": [[], KEPT],
                     "what had expired is forgotten, and late questions wait for ever": [[], GIVEN_BACK],
@@ -1026,7 +1247,8 @@ class AskForWhatIsMissing:
 
     def observe(solution, inputs):
         script = [[0, "cached", [*TEN[: 4 * inputs["hit"]], 77]], [inputs["now"], "begin", 1, TEN]]
-        return receives(solution, inputs | {"script": script})
+        run = DecodeScript(solution, RECEIVER | inputs["options"])
+        return [*run.play(script), int(run.requests[1].hit_tokens)]
 
     def verify(inputs, got):
         ranks, now, hit = inputs["options"]["ranks"], inputs["now"], inputs["hit"]
@@ -1035,6 +1257,9 @@ class AskForWhatIsMissing:
         explain(got[1], want, f"{hit} of 3 pages are cached: got {got[1]}, expected {want}", {
             "what is cached here was asked for as well": [every(3), 13],
             "every rank has pages of its own to fill: each must ask": [every(3 - hit)[:1], 13],
+        })  # fmt: skip
+        explain(got[2], 4 * hit, f"{hit} of 3 pages are cached here, and `hit_tokens` of the request is {got[2]}", {
+            "`hit_tokens` counts tokens, not pages": hit,
         })  # fmt: skip
 
 
@@ -1093,10 +1318,14 @@ class WhatDidNotArriveIsComputed:
         first = int(rng.integers(0, 2))
         second = first + int(rng.integers(1, 3 - first))
         arrive = [[10, "moved", 1, [0, 0], 3, first], [11, "moved", 1, [0, 1], 3, second]]
+        partly = [[10, "moved", 1, [0, 1], 3, 2], [11, "moved", 1, [0, 0], 3, 1]]
         refuse = [[10, "moved", 1, [0, 0], 3, 3], [11, "refused", 1, 1]]
         options = {"ranks": 2, "recompute": recompute}
         last = [[20, "run", 1]] if recompute else []
-        return {"options": options, "scripts": [[[5, "begin", 1, TEN], *each, *last] for each in (arrive, refuse)]}
+        return {
+            "options": options,
+            "scripts": [[[5, "begin", 1, TEN], *each, *last] for each in (arrive, partly, refuse)],
+        }
 
     def observe(solution, inputs):
         return [receives(solution, {"options": inputs["options"], "script": script}) for script in inputs["scripts"]]
@@ -1199,6 +1428,27 @@ class GivenUpInTime:
 
 
 @case(task=4)
+class ARefusalEndsAllOfItsRank:
+    """A rank that was refused waits for none of its copies any more, however many there would be."""
+
+    def inputs(rng):
+        moves = [[10 + i, "moved", 1, [2 + i, 1], 3, 3] for i in rng.permutation(2).tolist()]
+        at = int(rng.integers(0, 3))
+        moves.insert(at, [15, "refused", 1, 0])
+        return {"options": {"sources": 4, "ranks": 2}, "script": [[5, "begin", 1, TEN], *moves], "at": at}
+
+    def observe(solution, inputs):
+        return receives(solution, inputs)
+
+    def verify(inputs, got):
+        asks = [asked(1, 3, 5, rank, 2) for rank in range(2)]
+        end = [[["Release", 1, "P"], ["Start", 1]], 16]
+        steps(inputs["script"], got, [[asks, 13], [[], 13], [[], 13], end], {
+            3: {"a rank that was refused still waits for its other copies": [[], 13]},
+        })  # fmt: skip
+
+
+@case(task=4)
 class OnlyItsOwnCopiesCount:
     """Another generation's copy, or more for a rank than it waits for, changes nothing."""
 
@@ -1227,7 +1477,7 @@ class PagesGoToTheOldest:
         long, small = list(range(200, 240)), list(range(300, 303))
         begin = [[1, "begin", 1, list(range(100, 130))], [2, "begin", 2, long], [3, "begin", 3, small]]
         ends = [[4, "moved", 1, [0, 0], 8, 8], [5, "run", 1], [6, "retry"]]
-        return {"scripts": [[*begin, *ends], [*begin, [4, "abort", 2]]]}
+        return {"scripts": [[*begin, *ends], [*begin, [4, "abort", 2]], [*begin, [4, "abort", 3], *ends[:2]]]}
 
     def observe(solution, inputs):
         return [receives(solution, {"script": script}) for script in inputs["scripts"]]
@@ -1236,7 +1486,8 @@ class PagesGoToTheOldest:
         begin = [[[asked(1, 8, 1)], 8], [[], 8], [[], 8]]
         ends = [[[["Start", 1]], 8], [30, 16], [[asked(2, 10, 6), asked(3, 1, 6)], 4]]
         left = [[["Release", 2, "P"], asked(3, 1, 4)], 7]
-        for script, log, want in zip(inputs["scripts"], got, ([*begin, *ends], [*begin, left]), strict=True):
+        wants = ([*begin, *ends], [*begin, left], [*begin, [[["Release", 3, "P"]], 8], *ends[:2]])
+        for script, log, want in zip(inputs["scripts"], got, wants, strict=True):
             steps(script, log, want, {
                 2: {"a small prompt overtook one that waits for pages": [[asked(3, 1, 3)], 7]},
                 3: {"whoever stood behind it has its turn now": [[["Release", 2, "P"]], 8],

@@ -28,14 +28,18 @@ class Side:
         """A request."""
         return self.solution.module("serving.request").Request(uid, list(ids), max_tokens)
 
-    def compute(self, request, reason: str | None = "length") -> list[int]:
-        """Run the whole prompt of a request to its end, as a scheduler would. Returns the pages that it had."""
-        memory = self.memory
-        memory.open(request, memory.match(request))
-        memory.grow(request, request.prompt_len)
+    def prefill(self, request) -> None:
+        """Run the whole prompt of a request in a row, as a scheduler would."""
+        self.memory.open(request, self.memory.match(request))
+        self.memory.grow(request, request.prompt_len)
         request.launch(request.extend_len)
         request.in_flight -= 1
         request.append(1)
+
+    def compute(self, request, reason: str | None = "length") -> list[int]:
+        """Run the whole prompt of a request to its end. Returns the pages that it had."""
+        memory = self.memory
+        self.prefill(request)
         memory.share(request)
         pages = memory.table.pages(request.row)
         request.finish_reason = reason
@@ -66,7 +70,8 @@ class Side:
 class PrefillScript(Side):
     """A prefill side. An action is [time, name, transfer's number, ...]; pages of Copy are places in the prompt.
 
-    "accept" tokens | "ready" reason | "ask" rank ranks pages until | "moved" which copy, ok | "release" | "expire".
+    "accept" tokens | "ready" reason | "own" tokens: one that was never accepted ends | "again": an end is told once
+    more | "ask" rank ranks pages until | "moved" which copy, ok | "release" | "expire".
     """
 
     def __init__(self, solution: Solution, options: dict[str, object]):
@@ -103,6 +108,16 @@ class PrefillScript(Side):
     def ready(self, now: int, number: int, reason: str):
         """Its prompt is computed."""
         self.rows[number] = self.compute(self.requests[number], reason)
+        return self.sender.ended(self.requests[number], now)
+
+    def own(self, now: int, number: int, tokens: int):
+        """A request ends whose prompt was for nobody else."""
+        request = self.request(number, range(tokens))
+        self.compute(request)
+        return self.sender.ended(request, now)
+
+    def again(self, now: int, number: int):
+        """Its end is told a second time."""
         return self.sender.ended(self.requests[number], now)
 
     def ask(self, now: int, number: int, rank: int, ranks: int, pages: Sequence[int], until: int):

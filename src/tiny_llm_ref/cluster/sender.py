@@ -60,7 +60,10 @@ class Sender:
         return next((request for request, each in self.requests.items() if each == transfer), None)
 
     def ended(self, request: Request, now: int) -> list[Order]:
-        """A request has ended. Its pages wait `self.expiry` ns for whoever asks, unless the memory kept none."""
+        """A request has ended. Its pages wait `self.expiry` ns for whoever asks, unless the memory kept none.
+
+        The worker tells of each that ends: one that was never accepted, or has ended before, gives no orders.
+        """
         transfer = self.requests.pop(request, None)
         if transfer is None:
             return []
@@ -76,7 +79,10 @@ class Sender:
         return [order for ask in asks for order in self.serve(record, ask, now)]
 
     def ask(self, ask: Ask, now: int) -> list[Order]:
-        """A rank of the decode worker asks. Without a prompt it waits for it, as long as the question is good."""
+        """A rank of the decode worker asks. Without a prompt it waits for it, as long as the question is good.
+
+        A question that is refused frees nothing.
+        """
         if ask.transfer in self.ended_at:
             return [Refused(ask.transfer, ask.rank)]
         record = self.records.setdefault(ask.transfer, Sending(ask.until))

@@ -124,6 +124,34 @@ _ROUTES = [
         "must be freed at the prefill router",
         "ALocalPromptSkipsTheFirstStage",
     ),
+    route(
+        "one-uid-twice",
+        "        if uid in self.journeys:\n            raise",
+        "        if False:\n            raise",
+        "refuse the second with ValueError",
+        "OneUidOneRequest",
+    ),
+    route(
+        "told-twice-decoded-twice",
+        "told = self.tickets.hand_off.concurrent or not journey.prefilling",
+        "told = self.tickets.hand_off.concurrent",
+        "the same answer came again",
+        "ToldTwiceIsDecodedOnce",
+    ),
+    route(
+        "any-worker-s-ticket",
+        "self.tickets.issue(uid, self.peers[worker])",
+        "self.tickets.issue(uid, next(iter(self.peers.values())))",
+        "another worker than the one that was chosen",
+        "TheTicketNamesItsWorker",
+    ),
+    route(
+        "decoder-s-decisions-dropped",
+        FREED,
+        FREED.replace("self.sent(self.decode.free(uid, now))", "(self.decode.free(uid, now) and [])"),
+        "the decision for a request that waited got lost",
+        "WhoWaitsIsToldOfACancel",
+    ),
     route("never-at-once", AT_ONCE, "", "the decode worker was not told at once", "BothAreToldAtOnce"),
     route(
         "always-at-once",
@@ -134,6 +162,13 @@ _ROUTES = [
     ),
     route("told-twice", LATER, "return orders + self.answer(journey, now)", "is here already", "BothAreToldAtOnce"),
     route("never-told", LATER, "return orders", "the decode worker was never told", "PullTellsTheDecoderAfterwards"),
+    route(
+        "decoder-tells",
+        FIRST,
+        FIRST.replace("self.tickets.hand_off.concurrent or not journey.prefilling", "journey.decoder is not None"),
+        "`decoder` does not tell",
+        "OneDecodeWorkerIsEnough",
+    ),
     route("eos-decoded", COMPLETE, "", "the answer is complete, and yet", "TheFirstTokenMayBeTheLast"),
     route(
         "any-try",
@@ -152,6 +187,13 @@ _ROUTES = [
         "WhoWaitsIsToldLater",
     ),
     route("own-weights", COST, "pass", "the router's own weights were used", "TheDecoderIsChosenByItsLoad"),
+    route(
+        "request-weights",
+        "            cost = self.decode.config.cost\n",
+        "            cost = request.cost or self.decode.config.cost\n",
+        "not those that came with the request",
+        "TheDecoderIsChosenByItsLoad",
+    ),
     route("credit-kept", COST, COST.replace("credit=credit, ", ""), "w must be 0", "TheDecoderIsChosenByItsLoad"),
     route(
         "prefill-tracked",
@@ -210,6 +252,9 @@ WANT = 'request.finish_reason == "length" and request in self.marked'
 MARK = """        if request.finish_reason is not None:
             self.marked.pop(request, None)
 """
+SHARED = """        self.share(request)
+        pages, (node, shared) = self.table.pages(request.row), self.shared.pop(request.row)
+"""
 STOPPED = """        if request not in self.memory.holds:
             return self.release(transfer, now)
 """
@@ -258,12 +303,75 @@ _SENDS = [
         "ThePagesOutliveTheRow",
         MEMORY,
     ),
+    send("not-shared", SHARED, SHARED.split("\n")[1] + "\n", "is dead", "WhatIsHeldIsShared", MEMORY),
+    send(
+        "read-too-early",
+        SHARED,
+        """        pages = self.table.pages(request.row)
+        self.share(request)
+        node, shared = self.shared.pop(request.row)
+""",
+        "were read before it was shared",
+        "WhatIsHeldIsShared",
+        MEMORY,
+    ),
+    send(
+        "filled",
+        "Hold(node, shared, pages, request.prompt_len, filled=False)",
+        "Hold(node, shared, pages, request.prompt_len, filled=True)",
+        "is not `filled`",
+        "HoldsWithOneBeginning",
+        MEMORY,
+    ),
+    send(
+        "any-end-is-ours",
+        "self.requests.pop(request, None)",
+        "self.requests.pop(request)",
+        "and raises nothing",
+        "OnlyAcceptedPromptsAreHandedOver",
+    ),
+    send(
+        "refusal-frees",
+        "            return [Refused(ask.transfer, ask.rank)]\n        every",
+        "            return [Refused(ask.transfer, ask.rank), *self.settle(ask.transfer, now)]\n        every",
+        "a question that is refused frees nothing",
+        "NothingBeginsAfterTheExpiry",
+    ),
     send(
         "waiting-forgotten",
         "for ask in asks for order in",
         "for ask in asks[:0] for order in",
         "the question that came before the prompt was forgotten",
         "EitherMayComeFirst",
+    ),
+    send(
+        "first-waiter-only",
+        "for ask in asks for order in",
+        "for ask in asks[:1] for order in",
+        "only the first rank that waited",
+        "AllWhoWaitAreServed",
+    ),
+    send(
+        "kept-as-long-as-asked",
+        "record.request, record.expiry = request, now + self.expiry",
+        "record.request, record.expiry = request, max(record.expiry, now + self.expiry)",
+        "does not make the pages be kept longer",
+        "AllWhoWaitAreServed",
+    ),
+    send(
+        "ended-and-here",
+        "transfer = self.requests.pop(request, None)",
+        "transfer = self.requests.get(request)",
+        "left in `requests`",
+        "AllWhoWaitAreServed",
+    ),
+    send(
+        "a-token-too-many",
+        "Hold(node, shared, pages, request.prompt_len, filled=False)",
+        "Hold(node, shared, pages, request.device_len, filled=False)",
+        "has no keys and values yet",
+        "ThePagesOutliveTheRow",
+        MEMORY,
     ),
     send(
         "nothing-said",
@@ -402,6 +510,34 @@ RECEIVED = """        self.memory.let_go(request)
 """
 
 _RECEIVES = [
+    receive(
+        "hits-are-pages",
+        "self.memory.holds[request].shared * self.memory.page_size",
+        "self.memory.holds[request].shared",
+        "counts tokens, not pages",
+        "AskForWhatIsMissing",
+    ),
+    receive(
+        "refused-once",
+        "record.outstanding[rank] -= copies",
+        "record.outstanding[rank] -= 1",
+        "still waits for its other copies",
+        "ARefusalEndsAllOfItsRank",
+    ),
+    receive(
+        "partly-is-nothing",
+        "self.memory.fill(request, record.arrived)",
+        "self.memory.fill(request, record.arrived if complete else 0)",
+        "expected",
+        "WhatDidNotArriveIsComputed",
+    ),
+    receive(
+        "only-the-first-may-leave",
+        "for entry in self.queue:",
+        "for entry in list(self.queue)[:1]:",
+        "expected",
+        "PagesGoToTheOldest",
+    ),
     receive(
         "asks-for-all",
         "pages = tuple(self.memory.missing(request))",
