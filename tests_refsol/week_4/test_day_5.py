@@ -501,6 +501,7 @@ class OneUidOneRequest:
         routed(inputs, got, want, {
             1: {"two requests have one uid: refuse the second with ValueError": second,
                 "two requests have one uid: say so, with ValueError": []},
+            2: {"the first request got lost when the second came: refuse that before anything changes": []},
         })  # fmt: skip
 
 

@@ -128,7 +128,7 @@ _ROUTES = [
         "one-uid-twice",
         "        if uid in self.journeys:\n            raise",
         "        if False:\n            raise",
-        "refuse the second with ValueError",
+        "refuse that before anything changes",
         "OneUidOneRequest",
     ),
     route(
