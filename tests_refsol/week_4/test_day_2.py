@@ -89,6 +89,7 @@ class GapsAreGammaDistributed:
             "many": many,
             "firsts": np.concatenate(firsts),
             "again": arrival_times(other, inputs["rate"], 6000, inputs["burstiness"]),
+            "dense": arrival_times(rng, 1e11, 200_000, inputs["burstiness"])[-1:],
         }
 
     def verify(inputs, got):
@@ -117,6 +118,9 @@ class GapsAreGammaDistributed:
                 f"distribution with mean {1 / rate:.4g} and deviation {1 / rate / math.sqrt(b):.4g}"
             )
             expect(fits(values, right), text, {m: fits(values, cdf) for m, cdf in mistakes.items()})
+        last = int(got["dense"][0])  # 2,000 ns, with a deviation of less than 10
+        expect(abs(last - 2000) < 80, f"200,000 arrivals, 100 in each ns, took {last} ns, expected about 2000", {
+            "each gap was rounded, and the errors add up": True})  # fmt: skip
 
 
 @case(task=1)
@@ -270,11 +274,19 @@ class LengthsAreIndependent:
         return {"seed": int(rng.integers(1 << 30)), "own": float(rng.uniform(200, 2000))}
 
     def observe(solution, inputs):
-        m, rng = solution.module("cluster.workload"), np.random.default_rng(inputs["seed"])
-        made = m.generate(rng, np.arange(6000), m.Lengths(inputs["own"], 0.5), m.Lengths(300, 1.0))
-        return np.array([[a.input_length, a.output_length] for a in made], np.float64)
+        m, runs = solution.module("cluster.workload"), []
+        for seed in (0, 0, 1):
+            rng = np.random.default_rng(inputs["seed"] + seed)
+            made = m.generate(rng, np.arange(6000), m.Lengths(inputs["own"], 0.5), m.Lengths(300, 1.0))
+            runs.append(np.array([[a.input_length, a.output_length] for a in made], np.float64))
+        return runs
 
     def verify(inputs, got):
+        got, again, other = got
+        for column, what in enumerate(("prompts", "answers")):
+            same = [bool((got[:, column] == some[:, column]).all()) for some in (again, other)]
+            explain(same, [True, False], f"lengths of {what} are the same for [the same seed, another seed]: {same}: "
+                "all randomness comes from `rng`")  # fmt: skip
         for values, mean, cv, what in ((got[:, 0], inputs["own"], 0.5, "prompts"), (got[:, 1], 300, 1.0, "answers")):
             off = abs(values.mean() - mean) / (mean * cv / math.sqrt(6000))
             text = f"{what} have {values.mean():.4g} tokens on average, expected {mean:.4g}"
@@ -826,6 +838,7 @@ class TheHighestRateIsFound:
             return {**found, "asked": asked, "limit": limit}
 
         results = [search(limit, 1.0, 64.0) for limit in inputs["limits"]]
+        results += [search(limit / 100, 0.01, 0.64) for limit in inputs["limits"]]
         return {
             "found": results,
             "slow": [search(0.5, 1.0, 64.0), search(99.0, 1.0, 64.0)],
@@ -959,7 +972,8 @@ class NothingNestsOnTheStack:
         @n.lazy
         async def waits(executor_waits):
             for i in range(count_):
-                assert await n.Suspend(lambda resume, _, i=i: resume(n.Ok(i))) == i
+                got = await n.Suspend(lambda resume, _, i=i: resume(n.Ok(i)))
+                assert got == i, f"a Suspend that was resumed with {i} gave {got!r}"
             return count_
 
         @n.lazy
@@ -1478,6 +1492,7 @@ class ChildrenEndBeforeTheirParent:
 
     def observe(solution, inputs):
         n, signal, log, outcomes, resumes = parts(solution), parts(solution).Signal(), [], [], []
+        stopped = []
 
         async def child(name):
             log.append(["begin", name])
@@ -1488,7 +1503,10 @@ class ChildrenEndBeforeTheirParent:
 
         async def parent():
             try:
-                await n.collect_all([n.Lazy(lambda i=i: child(i)) for i in range(inputs["n"])], inputs["window"])
+                found = await n.collect_all(
+                    [n.Lazy(lambda i=i: child(i)) for i in range(inputs["n"])], inputs["window"]
+                )
+                stopped.extend(told(one)[0] if hasattr(one, "error") else repr(one) for one in found)
                 await n.reschedule()
             finally:
                 log.append(["end", "parent"])
@@ -1496,7 +1514,7 @@ class ChildrenEndBeforeTheirParent:
         n.Lazy(parent).start(lambda o: outcomes.append(told(o)), n.Context(signal=signal))
         before = list(log)
         signal.emit()
-        return {"before": before, "log": log, "outcomes": outcomes}
+        return {"before": before, "log": log, "outcomes": outcomes, "stopped": stopped}
 
     def verify(inputs, got):
         window = min(inputs["window"], inputs["n"])
@@ -1507,6 +1525,11 @@ class ChildrenEndBeforeTheirParent:
         early = "parent" in ends and ends[-1] != "parent"
         right = ends[-1:] == ["parent"] and sorted(ends[:-1]) == sorted(begun)
         expect(right, text, {"the parent did not wait for its children": early or len(ends) <= len(begun)})
+        stopped = got["stopped"]
+        explain(stopped, ["CancelledError"] * inputs["n"], f"{window} of {inputs['n']} children were stopped, the rest "
+            f"had not begun: the outcomes are {stopped}, expected an Err(CancelledError()) for each", {
+            "nothing was returned: the one who awaits it is told at its next wait": [],
+        })  # fmt: skip
         explain(got["outcomes"], [["CancelledError", ""]], f"the parent ended with {got['outcomes']}")
 
 
@@ -2079,15 +2102,19 @@ class ACrashIsFinal:
         simulation.at(inputs["at"] * SECOND, n.Phase.TRANSFER_DONE, two.crash)
         simulation.at((inputs["at"] + 1) * SECOND, n.Phase.TELEMETRY, lambda: two.call_soon(log.append, "ghost"))
         one.run_until_complete(asyncio.sleep(20))
-        doomed = n.VirtualLoop(n.Simulation(), "worker-8")
+        doomed, seen = n.VirtualLoop(n.Simulation(), "worker-8"), []
         doomed.simulation.at(SECOND, n.Phase.TELEMETRY, doomed.crash)
-        return {"log": log, "awaited": error_of(lambda: doomed.run_until_complete(asyncio.sleep(9)))}
+        doomed.process("another").call_later(99, seen.append, "another")
+        awaited = error_of(lambda: doomed.run_until_complete(asyncio.sleep(9)))
+        return {"log": log, "awaited": awaited, "told": doomed.simulation.now}
 
     def verify(inputs, got):
         want = list(range(1, inputs["at"]))
         explain(got["log"], want, f"a process that crashed at {inputs['at']} s did {got['log']}, expected {want}", {
             "a crashed process must run nothing": got["log"] if len(got["log"]) > len(want) else None})  # fmt: skip
         refused(got["awaited"], "RuntimeError", "the process crashed whose result was awaited", "worker-8")
+        explain(got["told"], SECOND, f"it crashed at {SECOND} ns, and who awaits its result was told at {got['told']}: "
+            "`crash` leaves the simulation where `awaited` is True")  # fmt: skip
 
 
 @case(task=4)
