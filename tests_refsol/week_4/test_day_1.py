@@ -80,20 +80,22 @@ class EventsComeInOrder:
 
     def observe(solution, inputs):
         kernel = solution.module("cluster.kernel")
-        simulation, order = kernel.Simulation(), []
+        simulation, order, kinds = kernel.Simulation(), [], []
 
         def ask(parent):
             for name, event in enumerate(inputs):
                 if event["parent"] == parent:
                     time = simulation.now + event["delay"]
-                    simulation.at(time, kernel.Phase(event["phase"]), happen, {"name": name})
+                    simulation.at(time, kernel.Phase(event["phase"]), happen, {"name": name, **event})
 
         def happen(event):
             order.append([event["name"], simulation.now, int(simulation.phase)])
+            kinds.append(simulation.phase is kernel.Phase(event["phase"]))
             ask(event["name"])
 
         ask(None)
-        return {"count": simulation.run(), "order": order, "after": [simulation.now, simulation.phase]}
+        count = simulation.run()
+        return {"count": count, "order": order, "after": [simulation.now, simulation.phase], "phases": all(kinds)}
 
     def verify(inputs, got):
         orders = {
@@ -109,6 +111,7 @@ class EventsComeInOrder:
         explain(order, right, f"the order of events: {first_difference(order, right)}", names)
         explain(got["order"], want, f"[event, now, phase]: {first_difference(got['order'], want)}")
         explain(got["count"], len(inputs), f"run() returned {got['count']}: {len(inputs)} events happened")
+        explain(got["phases"], True, "`phase` is a number while an event runs: keep the Phase")
         want = [want[-1][1], None]
         explain(got["after"], want, f"[now, phase] after the run are {got['after']}, expected {want}")
 
@@ -183,7 +186,7 @@ class RunStopsWhereItIsTold:
     it is `until`, whether something happened or not."""
 
     def inputs(rng):
-        return {"times": rng.integers(0, 40, 60).tolist(), "stops": sorted(rng.integers(0, 45, 6).tolist())}
+        return {"times": rng.integers(0, 40, 60).tolist(), "stops": [0, *sorted(rng.integers(0, 45, 6).tolist())]}
 
     def observe(solution, inputs):
         kernel = solution.module("cluster.kernel")
@@ -206,6 +209,7 @@ class RunStopsWhereItIsTold:
                 "what happens at `until` itself is left out": [
                     int((times < stop).sum()) - done, stop, int((times < stop).sum())
                 ],
+                "0 is a time, None is none": [60, stop, 60],
             })  # fmt: skip
             if run[1] != stop:
                 raise AssertionError(f"it is {run[1]} ns after run(until={stop})")
@@ -258,15 +262,17 @@ class AnErrorEndsTheRun:
         kernel = solution.module("cluster.kernel")
         simulation, seen = kernel.Simulation(), []
         simulation.at(inputs, kernel.Phase.ADMISSION, {}.__getitem__, "missing")
-        simulation.at(inputs, kernel.Phase.TELEMETRY, seen.append, 1)
-        error = error_of(simulation.run)["type"]
+        simulation.at(inputs, kernel.Phase.TELEMETRY, lambda *args: seen.append(list(args)), 1, 2)
+        error = error_of(lambda: simulation.run(until=inputs + 50))["type"]
         state = [error, simulation.now, simulation.phase, list(seen)]
         return [*state, simulation.run(), seen]
 
     def verify(inputs, got):
-        want = ["KeyError", inputs, None, [], 1, [1]]
+        want = ["KeyError", inputs, None, [], 1, [[1, 2]]]
         explain(got, want, f"[error, now, phase, seen; then: happened, seen] are {got}, expected {want}", {
-            "phase is still that of the event that failed": ["KeyError", inputs, 3, [], 1, [1]],
+            "phase is still that of the event that failed": ["KeyError", inputs, 3, [], 1, [[1, 2]]],
+            "the clock went on to `until`, over an event that has not happened": ["KeyError", inputs + 50, *want[2:]],
+            "a callback gets all of its arguments": [*want[:5], [[1]]],
         })  # fmt: skip
 
 

@@ -72,6 +72,24 @@ _KERNEL = [
         "expected",
         STOPS,
     ),
+    kernel("nought-is-no-time", UNTIL, UNTIL.replace("until is None", "not until"), "0 is a time", STOPS),
+    kernel("phase-is-a-number", EVENT, EVENT.replace("phase", "phase.value", 1), "keep the Phase", ORDER),
+    kernel(
+        "first-argument-only", EVENT, EVENT.replace("args", "args[:1]"), "all of its arguments", "AnErrorEndsTheRun"
+    ),
+    kernel(
+        "clock-over-an-error",
+        """            self.phase = None
+        if until is not None:
+            self.now = until
+""",
+        """            self.phase = None
+            if until is not None:
+                self.now = until
+""",
+        "the clock went on",
+        "AnErrorEndsTheRun",
+    ),
     kernel("back-in-time", "if until is not None and until < self.now:", "if False:", "was accepted", STOPS),
     kernel("past", GUARD, "if time.__class__ is not int:", "was accepted", WHOLE),
     kernel("rounded", GUARD, "time = int(time)\n        if time < self.now:", "was accepted", WHOLE),
