@@ -700,6 +700,30 @@ class TheSameBlockElsewhereIsAnother:
 
 
 @case(task=2)
+class ABlockMayBeCalledNought:
+    """0 is a name that a worker may give to a block, and None is none: a parent 0 must be there like any other."""
+
+    def inputs(rng):
+        return {"locals": rng.permutation(1000)[:2].tolist()}
+
+    def observe(solution, inputs):
+        module, (a, b) = solution.module("cluster.indexer"), inputs["locals"]
+        index = module.PrefixIndex()
+        index.add_worker(0)
+        behind = module.Stored(0, (module.Block(1, b),))
+        early = bool(index.apply(0, behind))
+        orphan = index.match(chained((b,)))
+        found = [bool(index.apply(0, change)) for change in (module.Stored(None, (module.Block(0, a),)), behind)]
+        return [early, orphan, found, index.match(chained((a, b)))]
+
+    def verify(inputs, got):
+        early, orphan, found, score = got
+        explain([early, orphan], [False, {}], f"a block behind an unknown block 0: apply gave {early}, and as a "
+            f"beginning it has the scores {orphan}", {"a parent of 0 was taken for none": [True, {0: 1}]})  # fmt: skip
+        explain([found, score], [[True, True], {0: 2}], f"block 0, then one behind it: {found}, scores {score}")
+
+
+@case(task=2)
 class WhatHappensTwiceHappensOnce:
     """Stored twice is stored, and removed at once; what is not there can be removed. Blocks behind an unknown one are
     not taken, none of them, and the answer is False."""

@@ -159,6 +159,9 @@ _INDEX = [
     index("parents-name-of-the-worker", "else blocks[change.parent]", "else change.parent",
           "its parent's name is a worker's own", "NamesOfWorkersAreTheirOwn"),
     index("removed-for-all", CLEAR, "holders[name] = 0", "removed for all workers", "NamesOfWorkersAreTheirOwn"),
+    index("nought-is-none", ORPHAN, ORPHAN.replace("change.parent is not None and", "change.parent and").replace(
+        "None if change.parent is None else blocks[change.parent]", "blocks[change.parent] if change.parent else None"),
+        "a parent of 0 was taken for none", "ABlockMayBeCalledNought"),
     index("orphan-is-a-root", ORPHAN, "            parent = blocks.get(change.parent)\n",
           "blocks whose parent is unknown were taken", "WhatHappensTwiceHappensOnce"),
     index("unknown-removal", "name = blocks.pop(external, None)", "name = blocks.pop(external)",
