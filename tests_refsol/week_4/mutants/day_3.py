@@ -159,6 +159,15 @@ _LEASE = [
         "ABrokenRenewalIsTriedAgain"),
     lease("sleeps-past-the-end", "min(due, self.deadline)", "due", "the lease ended at",
         "ABrokenRenewalIsTriedAgain"),
+    lease("tries-from-the-failure", "due = sent + self.ttl // 8", "due = self.clock.now + self.ttl // 8",
+        "counted from when it broke", "ATryIsCountedFromWhenItWasSent"),
+    lease("renews-after-the-answer", RENEWED, RENEWED.replace("due = sent + self.ttl, sent", "due = sent + self.ttl, "
+        "self.clock.now"), "it was counted from the answer", "ARenewalEachHalfOfItsLife"),
+    lease("raised-is-broken", """            except ConnectionError:
+                due = sent + self.ttl // 8
+            except (LeaseError, TimeoutError, RemoteError):""", """            except (ConnectionError, RemoteError):
+                due = sent + self.ttl // 8
+            except (LeaseError, TimeoutError):""", "RemoteError is final", "ARegistryThatStumbles"),
     lease("refused-is-alive", "                self.deadline = min(self.deadline, self.clock.now)\n", "",
         "`alive` still says yes", "WhatTheRegistryHasEndedIsOver"),
     lease("refused-is-raised", "except (LeaseError, TimeoutError, RemoteError):", "except (TimeoutError, RemoteError):",
@@ -226,6 +235,8 @@ _LEAVES = [
         "draw different ones", POWER),
     leaves("two-are-all", BALANCE, TWO, "return min(ids, key=lambda i: inflight.get(i, 0))", "all were compared",
         POWER),
+    leaves("of-equal-ones-the-lower", BALANCE, TWO, TWO.replace("inflight.get(i, 0))", "(inflight.get(i, 0), i))"),
+        "the lower id was taken", POWER),
     leaves("one-of-one", BALANCE, "self.rng.sample(ids, min(2, len(ids)))", "self.rng.sample(ids, 2)", "ValueError",
         POWER),
     leaves("never-counted-down", CLIENT, DOWN, "            pass\n", "still counts", "ACallIsCountedUntilItEnds"),
