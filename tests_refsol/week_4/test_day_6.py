@@ -419,6 +419,58 @@ class AFailureHalves:
             )
 
 
+@case(task=2)
+class WhatHasArrivedIsNotLost:
+    """A NIC that fails takes what it carries then; what has arrived before, and nobody asked for yet, is delivered."""
+
+    def inputs(rng):
+        return {"at": int(rng.integers(3, 9)) * 100 + int(rng.integers(1, 99))}
+
+    def observe(solution, inputs):
+        world = Bytes(solution, 4000, [SECOND] * 2, slice_bytes=100, window=1)
+        world.engine.register(world.buffer(0, 4000))
+        batch = world.engine.allocate(1)
+        world.engine.submit(batch, [world.request(0, 0, 4000)], 0)
+        world.engine.fail_nic("nic0", inputs["at"])
+        return len(world.slices)
+
+    def verify(inputs, got):
+        at = inputs["at"]
+        want = 2 * (at // 100)
+        text = f"two NICs carry a slice in 100 ns each; nic0 fails at {at} ns, the first time that anybody asks: "
+        early = "what had arrived by then was lost: take it first, `advance(now)`"
+        explain(got, want, f"{text}{got} slices were delivered, expected {want}", {early: got if got < want else None})
+
+
+@case(task=2)
+class FewestOfThisTransfer:
+    """A transfer is spread over the NICs by its own slices, whatever other transfers have there."""
+
+    def inputs(rng):
+        return {"slices": int(rng.choice([2, 4, 6]))}
+
+    def observe(solution, inputs):
+        world = Bytes(solution, 2000, [SECOND] * 2, slice_bytes=100, window=4)
+        world.engine.register(world.buffer(0, 2000))
+        batch = world.engine.allocate(2)
+        world.engine.fail_nic("nic1", 0)
+        world.engine.submit(batch, [world.request(0, 0, 400)], 0)
+        world.engine.repair_nic("nic1", 0)
+        world.engine.submit(batch, [world.request(1000, 1000, 100 * inputs["slices"])], 0)
+        return [nic.flows for nic in world.nics.values()]
+
+    def verify(inputs, got):
+        count = inputs["slices"]
+        want = [4 + count // 2, count // 2]
+        text = (
+            f"nic0 carries 4 slices of another transfer when one of {count} slices begins, with a window of 4: slices "
+            f"on [nic0, nic1] are {got}, expected {want}"
+        )
+        explain(got, want, text, {
+            "the fewest slices of this transfer count, not of all": [4 + count - min(count, 4), min(count, 4)],
+        })  # fmt: skip
+
+
 @case(task=2, params=[{"slow": 3}, {"slow": 10}])
 class ASlowNicCarriesLess:
     """Two NICs of different rates are both busy to the end: nothing is dealt out in advance."""
@@ -826,9 +878,14 @@ class StrangersAndTheDead:
         unknown = error_of(lambda: agent.prepare(read, [0], [0], "peer"))["type"]
         size = error_of(lambda: agent.add_remote(pair.peer(size=32)))
         agent.add_remote(pair.peer(count=inputs["count"]))
-        there = error_of(lambda: agent.prepare(read, [0], [inputs["count"]], "peer"))
-        here = error_of(lambda: agent.prepare(read, [inputs["block"]], [0], "peer"))
-        pairs = error_of(lambda: agent.prepare(read, [0, 1], [0], "peer"))["type"]
+        last = inputs["count"] - 1
+
+        def tried(*blocks: list[int]) -> dict:
+            return error_of(lambda: len(agent.prepare(read, *blocks, "peer").requests))
+
+        there, here = tried([0], [inputs["count"]]), tried([inputs["block"]], [0])
+        runs = [tried([0, 1], [last, last + 1]), tried([15, 16], [0, 1])]
+        pairs = tried([0, 1], [0])["type"]
         handle = agent.prepare(read, [0], [0], "peer")
         agent.invalidate("peer")
         dead = [
@@ -839,7 +896,7 @@ class StrangersAndTheDead:
         asked = list(pair.world.asked)
         agent.add_remote(pair.peer(start=0, count=4))  # it is back, and its memory lies elsewhere
         moved = [r.offset for r in agent.prepare(read, [0], [2], "peer").requests]
-        refusals = {"size": size, "there": there, "here": here}
+        refusals = {"size": size, "there": there, "here": here, "runs": runs}
         return refusals | {"unknown": unknown, "pairs": pairs, "dead": dead, "asked": asked, "moved": moved}
 
     def verify(inputs, got):
@@ -847,6 +904,8 @@ class StrangersAndTheDead:
         refused(got["size"], "metadata with blocks of 32 bytes for one with 64", "32", "64")
         refused(got["there"], f"block {inputs['count']} of a peer with {inputs['count']}", str(inputs["count"]))
         refused(got["here"], f"block {inputs['block']} of 16 here", str(inputs["block"]))
+        for outside, error in zip((inputs["count"], 16), got["runs"], strict=True):
+            refused(error, f"block {outside} of {outside}, in a run that begins inside", str(outside))
         explain(got["pairs"], "ValueError", f"two blocks here and one there: {got['pairs']}, expected ValueError")
         text = f"post and prepare with an agent that was forgotten raised {got['dead']}, expected KeyError twice"
         explain(got["dead"], ["KeyError", "KeyError"], text, {
@@ -1082,14 +1141,15 @@ class SilenceIsDeath:
         both, one = master.put_start("both", 10, 0, replicas=2), master.put_start("one", 10, 0, near="s0")
         for put in (both, one):
             master.put_end(put, 0)
-        answers = [master.heartbeat("c1", beat), master.heartbeat("c0", 0), master.heartbeat("nobody", 0)]
+        answers = [master.heartbeat("c1", beat), master.heartbeat("c0", 0)]
+        answers += [master.heartbeat("nobody", 0) for _ in range(2)]
         seen = []
         for now in (HEARTBEAT // 2, HEARTBEAT, HEARTBEAT + 1, HEARTBEAT + beat, HEARTBEAT + beat + 1):
             master.tick(now)
             grant = master.get("both", now)
             there = sorted(replica.segment for replica in grant.replicas) if grant else []
             seen.append([there, master.exists("one") or one.replicas[0].segment == "s1", master.pool.capacity])
-        answers += [master.heartbeat("c0", 50), master.heartbeat("c1", 50)]
+        answers += [master.heartbeat(client, 50) for client in ("c0", "c0", "c1")]
         error_of(lambda: master.mount("s0", 100, "c0", 50))  # refused where it was never dropped
         return {"seen": seen, "answers": [*answers, master.heartbeat("c0", 55)], "end": master.pool.capacity}
 
@@ -1106,11 +1166,13 @@ class SilenceIsDeath:
             "silence of exactly `heartbeat` is not too long": [full, one, one, none, none],
             "all clients were dropped for one": [full, full, none, none, none],
         })  # fmt: skip
-        answers = [True, True, False, False, False, True]
-        explain(got["answers"], answers, f"heartbeats of c1, c0, an unknown one, both when they were dropped, and c0 "
-            f"when it mounted again: {got['answers']}, expected {answers}", {
-            "a dropped client is not told: it never mounts its memory again": [True, True, True, True, True, True],
-            "a dropped client is not told: it never mounts its memory again ": [True, True, False, True, True, True],
+        answers = [True, True, False, False, False, False, False, True]
+        explain(got["answers"], answers, "heartbeats of c1, c0, an unknown one twice, c0 twice and c1 when they were "
+            f"dropped, and c0 when it mounted again: {got['answers']}, expected {answers}", {
+            "a dropped client is not told: it never mounts its memory again": [True] * 8,
+            "a dropped client is not told: it never mounts its memory again ": [True, True, False, False, *[True] * 4],
+            "an unknown client is told once, and then taken for known: only `mount` makes it so": [
+                True, True, False, True, False, True, False, True],
         })  # fmt: skip
         explain(got["end"], 100, f"after s0 was mounted again the capacity is {got['end']}, expected 100")
 

@@ -89,6 +89,9 @@ class Agent:
         """
         there = self.remotes[name]
         size = self.blocks.size
+        for blocks, numbers in ((self.blocks, local), (there, remote)):
+            for block in numbers:  # each of them: a run may begin inside and end outside
+                blocks.address(block)
         requests = tuple(
             TransferRequest(op, self.blocks.address(first), name, there.address(second), count * size)
             for first, second, count in runs(list(zip(local, remote, strict=True)))

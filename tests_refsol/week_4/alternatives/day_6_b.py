@@ -200,6 +200,8 @@ class Agent(Agent):
         """One request for each run."""
         there, here = self.remotes[name], self.blocks
         pairs = list(zip(local, remote, strict=True))
+        for a, b, n in runs(pairs):
+            here.address(a + n - 1), there.address(b + n - 1)
         made = [
             TransferRequest(op=op, address=here.address(a), segment=name, offset=there.address(b), length=n * here.size)
             for a, b, n in runs(pairs)

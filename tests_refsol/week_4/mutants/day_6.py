@@ -111,6 +111,11 @@ _ENGINE = [
     engine("not-down", "        self.down[name] = None\n", "", "the rest", "AFailureHalves"),
     engine("not-fed", LOST + "            self.feed(transfer, now)\n", LOST, "the secondary got nothing",
            "TheSecondaryHelpsOut"),
+    engine("fewest-of-all", LEAST,
+           "(nic := min((p for p in path if carried[p] < self.window), key=lambda p: self.nics[p].flows, "
+           "default=path[0]))", "of this transfer count, not of all", "FewestOfThisTransfer"),
+    engine("arrived-is-lost", "        self.advance(now)\n        self.down[name] = None\n",
+           "        self.down[name] = None\n", "what had arrived by then was lost", "WhatHasArrivedIsNotLost"),
     engine("starts-late", "self.feed(transfer, time)", "self.feed(transfer, now)",
            "the next slice started when it was asked", "SlicesGoOnAtTheirTime"),
     engine("tries-for-ever", LOST, "", "nobody counted how often a slice was lost", "LostTooOften"),
@@ -163,6 +168,8 @@ _AGENT = [
           "StrangersAndTheDead"),
     agent("any-size", "if metadata.blocks.size != self.blocks.size:", "if metadata.blocks.size < 1:",
           "was accepted", "StrangersAndTheDead"),
+    agent("first-of-a-run", "                blocks.address(block)\n", "                pass\n",
+          "in a run that begins inside", "StrangersAndTheDead"),
     agent("unequal-pairs", "strict=True", "strict=False", "two blocks here and one there", "StrangersAndTheDead"),
 ]  # fmt: skip
 
@@ -202,6 +209,8 @@ _STORE = [
     store("1753-not-told", UNHEARD, "", "a dropped client is not told", "SilenceIsDeath"),
     store("1753-told-nothing", UNHEARD, UNHEARD.replace("False", "True"), "a dropped client is not told",
           "SilenceIsDeath"),
+    store("1753-told-once", UNHEARD, UNHEARD.replace("            return", "            self.beats[client] = now\n"
+          "            return"), "is told once, and then taken for known", "SilenceIsDeath"),
     store("2254-restart", AWAY, "            pass\n", "the whole cache is lost", "TheMasterWasAway"),
     store("never-dropped", "now - beat > self.config.heartbeat]:", "now - beat > 10**6 * self.config.heartbeat]:",
           "nobody was dropped", "SilenceIsDeath"),
