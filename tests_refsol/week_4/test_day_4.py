@@ -403,7 +403,10 @@ class AnOldTreeChangesNothing:
         feed.receive(0, event_of(solution, 0, single(block)))
         feed.receive(0, event_of(solution, 1, ["removed", [(block,)]]))
         late = events.Dump(inputs["last"], (change_of(solution, 0, single(block)),))
-        return [asked(feed.recover(0, late)), held(feed, block), feed.cursors[0].last]
+        first = [asked(feed.recover(0, late)), held(feed, block), feed.cursors[0].last]
+        gap = [asked(feed.receive(0, event_of(solution, 3, single(block + 200)))), asked(feed.recover(0, late))]
+        full = events.Events(tuple(event_of(solution, n, single(block + 98 + n)) for n in (2, 3)))
+        return [*first, [*gap, asked(feed.recover(0, full)), feed.cursors[0].last]]
 
     def verify(inputs, got):
         text = f"a tree came that covers event {inputs['last']}, and the index is at event 1"
@@ -412,6 +415,12 @@ class AnOldTreeChangesNothing:
         })  # fmt: skip
         explain(got[2], 1, f"{text}: the cursor went back to {got[2]}")
         explain(got[0], None, f"{text}: {got[0]} was asked, though nothing is missing")
+        want = [[2], [2], None, 3]
+        explain(got[3], want, "event 3 came, the tree once more, then events 2 and 3; asked after each, and the "
+            f"cursor: {got[3]}, expected {want}", {
+            "an answer that changes nothing must end the question, too: the router never asks again": [
+                [2], None, None, 3],
+        })  # fmt: skip
 
 
 @case(task=1)
@@ -1267,7 +1276,7 @@ class CostsEqualExactFractions:
         routing = solution.module("cluster.routing")
         workers = [routing.Candidate(str(i), *one) for i, one in enumerate(inputs["workers"])]
         config = routing.CostConfig(**inputs["config"])
-        empty = list(routing.costs([], inputs["tokens"], inputs["size"], config))
+        empty = error_of(lambda: list(routing.costs([], inputs["tokens"], inputs["size"], config)))
         return [list(map(float, routing.costs(workers, inputs["tokens"], inputs["size"], config))), empty]
 
     def verify(inputs, got):
@@ -1288,7 +1297,9 @@ class CostsEqualExactFractions:
             "active requests are not counted": exact(without),
             "prompts that the worker has still to compute are not counted": exact(idle),
         })  # fmt: skip
-        explain(got[1], [], f"without candidates there are no costs, got {got[1]}")
+        explain(got[1], {"type": None, "value": []}, f"costs of no candidates: expected [], got {got[1]}", {
+            "`min` of nothing raises: give it a default": {**got[1], "type": "ValueError"},
+        })  # fmt: skip
 
 
 @case(task=3)

@@ -110,6 +110,9 @@ _NEWS = [
          "ATreeIsNoEvent"),
     news("old-tree", "elif answer.last > cursor.last:", "else:", "a tree that came late was applied",
          "AnOldTreeChangesNothing"),
+    news("old-tree-is-no-answer", "        cursor.asked = None\n        if isinstance",
+        "        if not hasattr(answer, 'changes') or answer.last > cursor.last:\n            cursor.asked = None\n"
+        "        if isinstance", "must end the question, too", "AnOldTreeChangesNothing"),
     news("asks-for-what-is-not", "cursor.heard = cursor.last  #", "pass  #", "it asks again for what does not exist",
          "TooNewEndsTheQuestions"),
     news("gone-worker", """        if (cursor := self.cursors.get(worker)) is None:
@@ -265,6 +268,8 @@ _COST = [
          "DecayOfTheWorkedExample"),
     cost("tokens-decay", DECAY, "return 1 / (1 + config.decay * excess_tokens / request_blocks)",
          "tokens were taken for blocks", "DecayOfTheWorkedExample"),
+    cost("least-of-nobody", "in candidates), default=0)", "in candidates))", "`min` of nothing raises",
+        "CostsEqualExactFractions"),
     cost("not-scaled", SOFT, "math.exp(-(value - low) / temperature)", "costs were not divided by highest less lowest",
          "ProbabilitiesOfTheWorkedExample"),
     cost("times-temperature", SOFT, "math.exp(-(value - low) / (high - low) * temperature)",
