@@ -532,12 +532,15 @@ def prompt_time(tokens: float) -> float:
     return BASE * ceil(tokens / FULL) + SLOPE * tokens
 
 
-def queue_vote(row: dict, some=all, own=True, more=True, share=SENSITIVITY, last=False, full=True, edge=0) -> int:
+def queue_vote(
+    row: dict, some=all, own=True, more=True, share=SENSITIVITY, last=False, full=True, edge=0, apart=True
+) -> int:
     """Up, stay or down of queues, by the rule or by a wrong one."""
     queues, count = row["queues"], len(row["queues"])
     new = row["prompt"] * (1 - row["hits"])
     mine = (prompt_time(new) if full else BASE + SLOPE * new) if own else 0.0
-    if some(prompt_time(q) + mine + edge > TTFT for q in queues):
+    waits = [prompt_time(q) + mine if apart else prompt_time(q + new) for q in queues]
+    if some(wait + edge > TTFT for wait in waits):
         return 1
     if count == 1 and not last:
         return 0
@@ -579,6 +582,7 @@ class QueuesDecideOnPrefill:
             "the prompt's own time was forgotten": lambda r: queue_vote(r, own=False),
             "a prompt that takes two batches has the line's base twice": lambda r: queue_vote(r, full=False),
             "what takes just as long as the TTFT does not miss it": lambda r: queue_vote(r, edge=1),
+            "queue and prompt are two times to add: each has batches of its own": lambda r: queue_vote(r, apart=False),
             "the load of the one that goes was forgotten, N/(N-1)": lambda r: queue_vote(r, more=False),
             "no room was kept, the sensitivity": lambda r: queue_vote(r, share=1.0),
             "the last worker was taken away": lambda r: queue_vote(r, last=True),
@@ -831,7 +835,7 @@ class ADecisionEnds:
 
     def observe(solution, inputs):
         results = []
-        for hands in ({}, {inputs["hand"]: {"decode": inputs["count"]}}):
+        for hands in ({}, {inputs["hand"]: {"decode": inputs["count"]}}, {inputs["hand"]: {"decode": 2}}):
             ours = actuation_of(solution, {"decode": (1, 1, 20)}, step=2, time_out=inputs["limit"] * TICK)
             pools = Pools({"decode": 2}, start=10_000 * TICK)  # nobody ever gets ready
             trace = drive(solution, ours, pools, lambda tick, wanted: {"decode": 10}, inputs["limit"] + 2, hands)
@@ -855,6 +859,10 @@ class ADecisionEnds:
                 want[0], [hand, 2, {"decode": 6}]],
         })  # fmt: skip
         explain(got[1][1].get(1), "superseded", f"outcomes are {got[1][1]}: the first was superseded")
+        text = f"2 workers were set by hand, and these 2 serve already: outcomes are {got[2][1]}, the first superseded"
+        explain(got[2][1].get(1), "superseded", text, {
+            "settled, but not at its targets: look first whether somebody changed what is wanted": "done",
+        })  # fmt: skip
 
 
 @case(task=3, params=[{"hand": None}, {"hand": "up"}, {"hand": "down"}])

@@ -49,7 +49,10 @@ class PlannerLoop:
             self.bounds, self.parts = self.throughput.targets(), []
 
     def asked(self, pools: Mapping[str, PoolLoad]) -> dict[str, int]:
-        """What the planners ask for. With both, the throughput planner's are lower bounds of the load planner's."""
+        """What the planners ask for. With both, the throughput planner's are lower bounds of the load planner's.
+
+        A pool of which the load planner says nothing gets its bound.
+        """
         if self.load is None:
             return self.bounds
         asked = self.load.targets(pools)

@@ -153,6 +153,8 @@ _TASK_2 = [
         "QueuesDecideOnPrefill"),
     load("one-batch-for-all", "own, count = self.prefill_time(line, self.prompt)", "own, count = line.at(self.prompt)",
         "two batches", "QueuesDecideOnPrefill"),
+    load("one-sum", UP, UP.replace("tokens) + own", "tokens + self.prompt)"), "each has batches of its own",
+        "QueuesDecideOnPrefill"),
     load("just-full-is-room", BOTH, BOTH.replace("b < self.kv_most", "b <= self.kv_most"), "below `kv_most`",
         "MemoryDecidesOnDecode"),
     load("down-without-a-line", """        line = self.decodes.line()
@@ -233,6 +235,15 @@ _TASK_3 = [
         elif""", """        if self.known is None:
             outcome = "superseded"
         elif""", "somebody else decided", "ADecisionEnds"),
+    act("done-by-a-hand", """        if wanted != self.known:
+            outcome = "superseded"
+        elif self.pending is not None and all(pools[name].settled for name in self.limits):
+            outcome = "done"
+""", """        if self.pending is not None and all(pools[name].settled for name in self.limits):
+            outcome = "done"
+        elif wanted != self.known:
+            outcome = "superseded"
+""", "look first whether somebody changed", "ADecisionEnds"),
     act("at-once", STEADY, "return target", "shrank at once", "PatienceBeforeItShrinks"),
     act("the-newest", STEADY, """over = max(count for _, count in self.asked[name]) < current
         return target if over else max(target, current)""", "not to the most within the patience",
