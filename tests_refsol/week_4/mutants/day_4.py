@@ -171,6 +171,8 @@ _INDEX = [
           "to remove what is not there is no mistake", "WhatHappensTwiceHappensOnce"),
     index("turned-over", "holders[name] = holders.get(name, 0) | bit", "holders[name] = holders.get(name, 0) ^ bit",
           "stored again", "WhatHappensTwiceHappensOnce"),
+    index("added-bits", "holders[name] = holders.get(name, 0) | bit", "holders[name] = holders.get(name, 0) + bit",
+          "has a bit of no worker", "WhatHappensTwiceHappensOnce"),
     index("keeps-empty-entries", """                if not holders[name]:
                     del holders[name]
 """, "", "blocks that nobody has stay in the index for ever", "NothingIsLeftBehind"),
