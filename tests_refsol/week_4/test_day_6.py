@@ -1206,6 +1206,54 @@ class TheMasterWasAway:
         })  # fmt: skip
 
 
+@case(task=4)
+class TheFirstTickIsNoPause:
+    """Before its first tick a master was not away: who was silent then is dropped, with all segments that it lent."""
+
+    def inputs(rng):
+        return {"start": HEARTBEAT * int(rng.integers(3, 99))}
+
+    def observe(solution, inputs):
+        master, start = master_of(solution, {}), inputs["start"]
+        for name, client in (("a", "c0"), ("b", "c0"), ("c", "c1")):
+            master.mount(name, 100, client, start)
+        master.heartbeat("c1", start + 1)
+        seen = []
+        for now in (start + HEARTBEAT + 1, start + HEARTBEAT + 2):
+            master.tick(now)
+            seen.append(master.pool.capacity)
+        return seen
+
+    def verify(inputs, got):
+        text = f"mounted at {inputs['start']} ns, then silent: the capacity after the first ticks is {got}"
+        explain(got, [100, 0], f"{text}, expected [100, 0]", {
+            "before its first tick a master was not away": [300, 300],
+            "a client takes all of its segments with it": [200, 100],
+        })  # fmt: skip
+
+
+@case(task=4)
+class AShareIsOfTheCapacity:
+    """An eviction frees `share` of the whole capacity, also where only a part of it is in use."""
+
+    def inputs(rng):
+        return {"objects": int(rng.integers(6, 15))}
+
+    def observe(solution, inputs):
+        master = master_of(solution, {"s0": 200}, share=0.2)
+        for n in range(inputs["objects"]):
+            master.put_end(master.put_start(n, 10, 0), 0)
+        return [int(master.evict(least, 1)) for least in (0, 50)]
+
+    def verify(inputs, got):
+        used = inputs["objects"] * 10
+        explain(got, [40, min(50, used - 40)], f"of 200 bytes {used} are in use, share 0.2: evict freed {got[0]}, "
+            f"then with `least` 50 {got[1]}", {
+            "the share is one of the capacity, not of what is in use": [
+                -(-used // 50) * 10, min(50, used + used // -50 * 10)],
+        })  # fmt: skip
+
+
 @case(task=4, params=[{"share": 0.05}, {"share": 0.25}])
 class AsTheModel:
     """Random puts that end soon, late or never, gets, polls, removals and ticks: outcomes are those of a model."""
@@ -1434,6 +1482,30 @@ class PutsAreTriedAgain:
         })  # fmt: skip
         explain(got["after"], after, f"results at the end: {got['after']}, expected {after}")
         explain(got["ended"], len(want["written"]), f"{got['ended']} puts were ended, expected {len(want['written'])}")
+
+
+@case(task=5)
+class ALateTryIsMadeNow:
+    """Who comes back late tries again at that time, not at the one when it was due, and waits `pause` from then."""
+
+    def inputs(rng):
+        return {"late": int(rng.integers(1, 40))}
+
+    def observe(solution, inputs):
+        master = FakeMaster(solution, script=["space", "space"])
+        writes = solution.module("cluster.store_client").Writes(master, lambda put: None, pause=50, tries=5)
+        writes.put("a", 100, 7)
+        writes.advance(56)
+        writes.advance(57 + inputs["late"])
+        return [master.asked, writes.next_time()]
+
+    def verify(inputs, got):
+        now = 57 + inputs["late"]
+        want = [[["a", 100, 7], ["a", 100, now]], now + 50]
+        explain(got, want, f"due at 57 ns, come back at {now}: put_start was called with (key, bytes, ns) {got[0]}, "
+            f"and the next try is at {got[1]}: expected {want}", {
+            "the store was told the time when it was due, which is past": [[["a", 100, 7], ["a", 100, 57]], 107],
+        })  # fmt: skip
 
 
 @case(task=5, params=[{"slow": 1}, {"slow": 4}])

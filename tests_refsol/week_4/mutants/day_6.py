@@ -212,6 +212,13 @@ _STORE = [
     store("1753-told-once", UNHEARD, UNHEARD.replace("            return", "            self.beats[client] = now\n"
           "            return"), "is told once, and then taken for known", "SilenceIsDeath"),
     store("2254-restart", AWAY, "            pass\n", "the whole cache is lost", "TheMasterWasAway"),
+    store("away-before-its-first-tick", "if self.ticked is not None and now - self.ticked > self.config.heartbeat:",
+          "if now - (self.ticked or 0) > self.config.heartbeat:", "a master was not away", "TheFirstTickIsNoPause"),
+    store("one-segment-each", "for name in self.pool.of(client):", "for name in self.pool.of(client)[:1]:",
+          "all of its segments", "TheFirstTickIsNoPause"),
+    store("share-of-what-is-used", "int(self.config.share * self.pool.capacity)",
+          "int(self.config.share * (self.pool.capacity - self.pool.free))", "not of what is in use",
+          "AShareIsOfTheCapacity"),
     store("never-dropped", "now - beat > self.config.heartbeat]:", "now - beat > 10**6 * self.config.heartbeat]:",
           "nobody was dropped", "SilenceIsDeath"),
     store("a-beat-early", "now - beat > self.config.heartbeat]:", "now - beat >= self.config.heartbeat]:",
@@ -284,6 +291,9 @@ _CLIENT = [
            "PutsAreTriedAgain"),
     client("exists-is-failure", THERE_IS, THERE_IS.replace("True", "False"), "somebody else put it",
            "PutsAreTriedAgain"),
+    client("when-it-was-due", """            _, key, size, number = self.again.popleft()
+            self.put(key, size, now, number)""", """            due, key, size, number = self.again.popleft()
+            self.put(key, size, due, number)""", "which is past", "ALateTryIsMadeNow"),
     client("at-once", LATER, LATER.replace("now + self.pause", "now"), "put_start was called", "PutsAreTriedAgain"),
     client("counts-from-one", LATER, LATER.replace("number + 1", "number"), "put_start was called",
            "PutsAreTriedAgain"),
