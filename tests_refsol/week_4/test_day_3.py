@@ -486,11 +486,15 @@ class ABrokenRenewalIsTriedAgain:
             raised = task.result()[0] if end is not None else None
             return {"end": end, "raised": raised, "tries": host.tries - tries, "came": registry.came}
 
-        return Scene(solution, ttl=ODD).run(main)
+        return error_of(lambda: Scene(solution, ttl=ODD).run(main))
 
     def verify(inputs, got):
+        text = f"the connection broke at {inputs['begin']} ns, and no other was to be had for {inputs['span']} ns"
+        demand(got["type"] != "LivelockError", f"{text}: at its deadline `keep_alive` asks again and again without a "
+            f"wait. Look at `alive` after each wait\n{got.get('message')}")  # fmt: skip
+        demand(got["type"] is None, f"{text}: {got['type']}: {got.get('message')}")
+        got = got["value"]
         begin, span, end = inputs["begin"], inputs["span"], got["end"]
-        text = f"the connection broke at {begin} ns, and no other was to be had for {span} ns"
         demand(got["raised"] in (None, "ok"), f"{text}: `keep_alive` raised {got['raised']}: it should try again")
         most = min(span, ODD) // (ODD // 8) + 2
         demand(got["tries"] <= most, f"{text}: {got['tries']} connections were tried, at most {most} are worth it")

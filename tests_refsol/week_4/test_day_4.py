@@ -748,16 +748,19 @@ class WhatHappensTwiceHappensOnce:
         a, b, c, d, e = inputs["locals"]
         index = solution.module("cluster.indexer").PrefixIndex()
         index.add_worker(0)
+
+        def match(*path):
+            found = error_of(lambda: index.match(chained(path)))
+            return found.get("value", found["type"])
+
         script = [["stored", (), [a, b]], ["stored", (), [a, b]], ["removed", [(a, b), (c,)]], ["removed", [(a, b)]],
                   ["stored", (c,), [d, e]], ["stored", (a,), [c]]]  # fmt: skip
         log = []
         for change in script:
             took = error_of(lambda one=change: index.apply(0, change_of(solution, 0, one)))
-            match = error_of(lambda: index.match(chained((a, b))))
-            log.append([took, match.get("value", match["type"]), len(index.holders)])
+            log.append([took, match(a, b), len(index.holders)])
         unknown = error_of(lambda: index.apply(9, change_of(solution, 9, script[0])))["type"]
-        return {"log": log, "deeper": index.match(chained((a, c))), "orphans": index.match(chained((d, e))),
-                "unknown": unknown}  # fmt: skip
+        return {"log": log, "deeper": match(a, c), "orphans": match(d, e), "unknown": unknown}
 
     def verify(inputs, got):
         a, b, *_ = inputs["locals"]

@@ -168,6 +168,8 @@ _LEASE = [
             except (LeaseError, TimeoutError, RemoteError):""", """            except (ConnectionError, RemoteError):
                 due = sent + self.ttl // 8
             except (LeaseError, TimeoutError):""", "RemoteError is final", "ARegistryThatStumbles"),
+    lease("asks-at-its-deadline", "            if not self.alive:\n                return\n            sent = self",
+        "            sent = self", "again and again without a wait", "ABrokenRenewalIsTriedAgain"),
     lease("refused-is-alive", "                self.deadline = min(self.deadline, self.clock.now)\n", "",
         "`alive` still says yes", "WhatTheRegistryHasEndedIsOver"),
     lease("refused-is-raised", "except (LeaseError, TimeoutError, RemoteError):", "except (TimeoutError, RemoteError):",
