@@ -494,7 +494,8 @@ class LatenciesOfARequest:
     """TTFT to the first token, E2E to the end, TPOT = (E2E - TTFT) / (n - 1): None where nothing can be measured."""
 
     def inputs(rng):
-        return history(rng, 120)
+        made = history(rng, 120)
+        return [*made, made[0] | {"arrival": 0, "spans": [[0, 0]], "done": 0, "finish_reason": "length"}]
 
     def observe(solution, inputs):
         made = records(solution, inputs)
@@ -1380,6 +1381,7 @@ class ASignalEndsWaits:
         scenario("told before it began", plain, emit_first=True)
         scenario("stubborn", stubborn)
         scenario("shielded", shielded)
+        scenario("told before it was shielded", shielded, emit_first=True)
         scenario("deep", deep)
         scenario("quick", quick)
         return found
@@ -1406,6 +1408,10 @@ class ASignalEndsWaits:
         explain((got["shielded"]["told"], got["shielded"]["log"]), ([[], 0], ["late"]), "a shielded wait was ended "
             "by the "
             f"signal: {got['shielded']['told']}, then {got['shielded']['log']}")  # fmt: skip
+        late = got["told before it was shielded"]
+        explain((late["log"], late["outcomes"]), (["late"], stop), "a shielded wait that began after the signal was "
+            f"emitted: {late['log']}, {late['outcomes']}, expected that it lasts, and the next one ends", {
+            "a shielded wait lasts, also where its task was told to stop before": ([], stop)})  # fmt: skip
         explain(got["shielded"]["outcomes"], stop, "after a shielded wait the next wait must raise CancelledError: got "
             f"{got['shielded']['outcomes']}")  # fmt: skip
         explain((got["deep"]["log"], got["deep"]["outcomes"]), (["begun", "cleaned"], stop), "an `attempt` kept a "

@@ -15,6 +15,15 @@ LEFT = "        self.left -= 1\n        return self.ask"
 
 _WORKLOADS = [
     Mutant(
+        "ended-at-nought",
+        2,
+        RECORD,
+        "return None if self.done is None else self.done - self.arrival",
+        "return self.done - self.arrival if self.done else None",
+        "E2E of a request of 0 ns",
+        "LatenciesOfARequest",
+    ),
+    Mutant(
         "mean-not-divided",
         1,
         WORKLOAD,
@@ -816,6 +825,15 @@ _LAZY = [
         "self.resume(outcome)",
         "a task bound to `one`",
         "ExecutorsAreInherited",
+    ),
+    Mutant(
+        "shielded-from-nothing",
+        3,
+        LAZY,
+        "if signal.cancelled and not awaited.shielded:",
+        "if signal.cancelled:",
+        "also where its task was told to stop before",
+        "ASignalEndsWaits",
     ),
     Mutant(
         "signal-unheard",
