@@ -73,6 +73,7 @@ def test_flags_win_over_a_file_and_over_its_rivals(tmp_path):
     [
         ("[load]\nrat = 1", "no key 'rat': did you mean rate?"),
         ("[lod]\nrate = 1", "no table 'lod': did you mean load?"),
+        ("load = 1", "load = 1 is not a table: write [load]"),
         ("rate = 1", "rate stands in another table: move it to [load]"),
         ("[pools]\nrate = 1", "rate stands in another table: move it to [load]"),
         ("[load]\nrate = -1", "[load] rate: '-1' is not a number above 0: try 8"),
@@ -104,6 +105,14 @@ def test_mistakes_in_a_file_are_told_in_one_line(tmp_path, capsys, text, part):
     ("arguments", "part"),
     [
         ("--rate 0", "'0' is not a number above 0: try 8"),
+        ("--rate 1e-300", "'1e-300' is below the limit, 0.0001: try 8"),
+        ("--rate 1e300", "'1e300' is above the limit, 1,000,000,000: try 8"),
+        ("--workers 1000000000", "'1000000000' is above the limit, 10,000: try 4"),
+        ("--input-mean 1e300", "is above the limit, 10,000,000: try 1024"),
+        ("--telemetry 1e-9", "is below the limit, 0.001: try 5"),
+        ("--fault crash@99999999999999999999s", "the limit is 1,000,000,000 s: try 30s"),
+        ("--json /", "/ is a folder: name a file"),
+        ("--scheduler prefill-first --kv-blocks 20 --rate 100", "prefill-first ran out of KV blocks"),
         ("--workers two", "'two' is not a whole number of at least 1"),
         ("--unknown", "unrecognized arguments: --unknown"),
         ("--trace a.jsonl --concurrency 3", "trace and concurrency exclude each other"),
@@ -246,3 +255,19 @@ def test_sweeps_win_over_files():
         "prefill-workers": 1,
         "decode-workers": 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (
+            MOONCAKE.replace('"timestamp": 0', '"timestamp": 1e308'),
+            "1e+308 ms: the limit is 1e+11, from 0 at the start",
+        ),
+        (AZURE.replace("2023", "9999", 1), "more than 1e+11 ms, the limit: cut it"),
+    ],
+)
+def test_traces_that_never_end_are_a_mistake(tmp_path, capsys, text, part):
+    path = tmp_path / "trace"
+    path.write_text(text)
+    assert part in said(capsys, "run", "--trace", str(path))

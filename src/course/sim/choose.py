@@ -88,8 +88,10 @@ def read_config(path: Path) -> dict[str, Value]:
         raise CourseError(f"{path} is no TOML file: {error}: `sim run --print-config` prints one") from None
     found: dict[str, Value] = {}
     for group, table in tables.items():
-        if group not in GROUPS or not isinstance(table, dict):
+        if group not in GROUPS:
             raise CourseError(f"{path}: {_unknown(group, GROUPS, 'table')}")
+        if not isinstance(table, dict):
+            raise CourseError(f"{path}: {group} = {table!r} is not a table: write [{group}], and keys under it")
         mine = {one.key: one for one in OPTIONS.values() if one.group == group}
         for key, value in table.items():
             if key not in mine:

@@ -1,6 +1,7 @@
 """One run of the simulator: from a configuration to what the run left behind."""
 
 import gc
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from course.sim.planner import planner
 from course.sim.workload import total, workload
 
 if TYPE_CHECKING:
+    from tiny_llm_ref.cluster.deployment import Deployment
     from tiny_llm_ref.cluster.run import Run
 
 Seen = Callable[[int, int, int | None], None]
@@ -29,10 +31,25 @@ def execute(config: Config, package: Package, seen: Seen | None = None) -> "Run"
         built = deployment(config, package, faults(config, package, load))
         loop, in_all = planner(config, package, built), total(config, load)
         progress = None if seen is None else lambda now, done, injected: seen(now, done, in_all)
-        run = package.module("simulator").simulate(built, load, config.goals.seed, loop, progress)
+        run = _simulate(package, built, load, config.goals.seed, loop, progress)
     if not run.records:
         raise CourseError("nothing arrived: give a workload with at least one request")
     return run
+
+
+def _simulate(package: Package, built: "Deployment", *args: object) -> "Run":
+    pools = importlib.import_module(f"{package.name}.serving.memory")
+    try:
+        return package.module("simulator").simulate(built, *args)
+    except pools.OutOfPagesError as error:
+        if "prefill-first" not in {pool.scheduler for pool in (built.pool, built.prefill) if pool}:
+            raise
+        raise CourseError(
+            f"scheduler prefill-first ran out of KV blocks ({error}): it never takes any back; raise kv-blocks, or use "
+            "--scheduler mixed"
+        ) from None
+    except MemoryError:
+        raise CourseError("this machine has too little memory for the run: use fewer workers, or kv-blocks") from None
 
 
 @contextmanager

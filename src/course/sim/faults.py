@@ -23,6 +23,7 @@ LASTING = {"partition": None, "slow-nic": 0.1, "slow-worker": 0.5, "lost-events"
 KINDS = ("crash", *LASTING)
 UNITS = {"ms": 1_000_000, "s": SECOND, "min": 60 * SECOND}
 DURATION = 10 * SECOND
+LATEST = 1_000_000_000 * SECOND
 _TIME = r"\d+(?:\.\d+)?(?:ms|s|min)"
 _REST = rf"(?:\+(?P<duration>{_TIME}))?(?:\*(?P<factor>\d*\.?\d+))?"
 _FAULT = re.compile(rf"(?P<kind>[a-z-]+)(?::(?P<worker>[a-z]+-\d+))?@(?P<time>{_TIME}){_REST}")
@@ -92,6 +93,8 @@ def _check_worker(text: str, worker: str, config: Config) -> None:
 
 
 def _time(text: str) -> int:
-    """ns."""
+    """ns. Raises CourseError."""
     value, unit = re.fullmatch(r"([\d.]+)([a-z]+)", text).groups()
-    return round(float(value) * UNITS[unit])
+    if (time := float(value) * UNITS[unit]) > LATEST:
+        raise CourseError(f"fault at {text[:40]}: the limit is {LATEST // SECOND:,} s: try 30s")
+    return round(time)

@@ -10,6 +10,7 @@ from course.sim.package import Package
 from course.sim.report import Json
 
 DOUBLINGS = 20
+HALVINGS = 10
 
 
 @dataclass
@@ -28,14 +29,14 @@ class Search:
     def bracket(self, start: float, target: float) -> tuple[float, float]:
         """A rate that is fine, and twice as much that is not: doubles or halves from `start`. Raises CourseError."""
         low, factor = start, 2.0 if self.attained(start) >= target else 0.5
-        for _ in range(DOUBLINGS):
+        for _ in range(DOUBLINGS if factor > 1 else HALVINGS):
             next_rate = low * factor
             if (self.attained(next_rate) >= target) != (factor > 1):
                 return min(low, next_rate), max(low, next_rate)
             low = next_rate
         if factor > 1:
             raise CourseError(f"still {target:.0%} at {low:g} requests/s: give more --requests, tighter SLOs or --high")
-        raise CourseError(f"less than {target:.0%} even at {low:g} requests/s: these SLOs cannot be met here")
+        raise CourseError(f"less than {target:.0%} even at {low:g} requests/s: relax the SLOs, or give a lower --rate")
 
 
 def rated(chosen: Mapping[str, Value], package: Package) -> tuple[Callable[[float], dict[str, Value]], float]:

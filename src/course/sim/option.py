@@ -36,19 +36,39 @@ class Kind:
         return value if isinstance(value, bool) else self.parse(str(value))
 
 
-def count(least: int, example: int, metavar: str = "N") -> Kind:
-    """Whole numbers."""
-    return Kind(number(int, f"of at least {least}", lambda x: x >= least, example), "a number", metavar)
+def count(least: int, example: int, most: int = 10**9) -> Kind:
+    """Whole numbers from `least` to `most`."""
+    parse = limited(number(int, f"of at least {least}", lambda x: x >= least, example), most, example)
+    return Kind(parse, "a number", "N")
 
 
-def above(least: float, example: float, metavar: str = "X") -> Kind:
-    """Numbers above `least`."""
-    return Kind(number(float, f"above {least:g}", lambda x: x > least, example), "a number", metavar)
+def positive(example: float, metavar: str = "X", least: float = 1e-6, most: float = 1e9) -> Kind:
+    """Numbers above 0; those that are not from `least` to `most` mean nothing here."""
+    parse = limited(number(float, "above 0", lambda x: x > 0, example), most, example)
+    return Kind(lambda text: _check(parse(text), text, least, example), "a number", metavar)
 
 
-def at_least(least: float, example: float, metavar: str = "X") -> Kind:
-    """Numbers from `least` on."""
-    return Kind(number(float, f"of at least {least:g}", lambda x: x >= least, example), "a number", metavar)
+def at_least(least: float, example: float, metavar: str = "X", most: float = 1e9) -> Kind:
+    """Numbers from `least` to `most`."""
+    parse = limited(number(float, f"of at least {least:g}", lambda x: x >= least, example), most, example)
+    return Kind(parse, "a number", metavar)
+
+
+def limited(parse: Callable[[str], int | float], most: float, example: float) -> Callable[[str], int | float]:
+    """The same, for numbers up to `most`: larger ones are slips, would take for ever, or more memory than there is."""
+
+    def checked(text: str) -> int | float:
+        if (value := parse(text)) > most:
+            raise argparse.ArgumentTypeError(f"{text!r} is above the limit, {most:,.0f}: try {example}")
+        return value
+
+    return checked
+
+
+def _check(value: float, text: str, least: float, example: float) -> float:
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is below the limit, {least:g}: try {example}")
+    return value
 
 
 def share(example: float) -> Kind:
@@ -81,7 +101,7 @@ def words(metavar: str) -> Kind:
 def _burstiness(text: str) -> float:
     if text == "inf":
         return math.inf
-    return float(number(float, "above 0, or inf", lambda x: x > 0, 1)(text))
+    return float(number(float, "above 0, or inf", lambda x: x >= 1e-6, 1)(text))
 
 
 def _flag(text: str) -> bool:

@@ -22,8 +22,8 @@ def check_places(*files: Path | None, plots: Path | None = None) -> None:
     """Raise CourseError where a file cannot be written, before the minutes of a run."""
     for file in filter(None, files):
         if file.is_dir() or not file.parent.is_dir():
-            why = f"{file} is a folder" if file.is_dir() else f"no folder {file.parent}"
-            raise CourseError(f"{why}: make it, or write to another place")
+            why = f"{file} is a folder: name a file" if file.is_dir() else f"no folder {file.parent}: make it"
+            raise CourseError(f"{why}, or write to another place")
     if plots is None:
         return
     if importlib.util.find_spec("matplotlib") is None:

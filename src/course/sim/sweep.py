@@ -1,5 +1,6 @@
 """Many runs: a point for each combination of some values. Knows points and results; not where they run."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,13 +35,13 @@ def points(base: Mapping[str, Value], sweeps: Sequence[str], solution: str) -> l
     keys = [key for one in axes for key in one[0]]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise CourseError(f"--sweep {twice} comes twice: put all its values into one")
+    if (runs := math.prod(map(len, axes))) > MOST:
+        raise CourseError(f"{runs:,} runs are more than {MOST:,}: sweep fewer values")
     found = []
     for places in product(*axes):
         swept = {key: value for place in places for key, value in place.items()}
         chosen = merged(base, swept, "the configuration", "--sweep")
         found.append(Point(swept, chosen, solution, os.getcwd()))
-    if len(found) > MOST:
-        raise CourseError(f"{len(found):,} runs are more than {MOST:,}: sweep fewer values")
     return found
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tiny_llm_ref.cluster.workload import Arrival
 
 MS = 1_000_000
+LATEST = 1e11
+"""ms: three years."""
+LONGEST = 10_000_000
+"""Tokens."""
 _AZURE = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"]
 
 
@@ -69,6 +73,10 @@ def read_mooncake(
                 f"{path}:{number}: {len(row.hash_ids)} hash_ids for {row.input_length} tokens: expected {expected}, "
                 f"one for each {size} tokens"
             )
+        if row.timestamp > LATEST:
+            raise TraceError(
+                f"{path}:{number}: timestamp {row.timestamp:g} ms: the limit is {LATEST:g}, from 0 at the start"
+            )
         _check(path, number, time := round(row.timestamp * MS), row.input_length, row.output_length)
         arrivals.append(workload.Arrival(time, row.input_length, row.output_length, tuple(row.hash_ids)))
     arrivals.sort(key=lambda arrival: arrival.time_ns)
@@ -114,6 +122,8 @@ def read_azure(workload: ModuleType, path: Path) -> list["Arrival"]:
             _check(path, number, time, *lengths)
             arrivals.append(workload.Arrival(time, *lengths))
     start = min((arrival.time_ns for arrival in arrivals), default=0)
+    if arrivals and max(arrival.time_ns for arrival in arrivals) - start > LATEST * MS:
+        raise TraceError(f"{path}: from its first request to its last are more than {LATEST:g} ms, the limit: cut it")
     return sorted((arrival._replace(time_ns=arrival.time_ns - start) for arrival in arrivals), key=lambda a: a.time_ns)
 
 
@@ -136,7 +146,9 @@ def _time(stamp: str) -> int:
 
 
 def _check(path: Path, number: int, time: int, length: int, answer: int) -> None:
-    """Raise TraceError for a time before 0, an empty prompt or an empty answer."""
+    """Raise TraceError for a time before 0, an empty prompt or an empty answer, and for what no deployment can hold."""
+    if max(length, answer) > LONGEST:
+        raise TraceError(f"{path}:{number}: {length} tokens in, {answer} out: the limit is {LONGEST:,} each")
     if time < 0 or length < 1 or answer < 1:
         raise TraceError(
             f"{path}:{number}: time {time} ns, {length} tokens in, {answer} out: "

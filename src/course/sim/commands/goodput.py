@@ -5,6 +5,7 @@ from pathlib import Path
 
 from course.options import number
 from course.sim.choose import add_options
+from course.sim.config import OPTIONS
 
 HELP = "find the highest rate that meets the SLOs"
 
@@ -14,13 +15,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from course.sim.outputs import add_plots
 
     share = number(float, "above 0 and at most 1", lambda x: 0 < x <= 1, 0.9)
-    rate = number(float, "above 0", lambda x: x > 0, 8)
+    rate = OPTIONS["rate"].kind.parse
+    tolerance = number(float, "from 0.0001 to 1", lambda x: 1e-4 <= x <= 1, 0.02)
     parser.add_argument(
         "--target", type=share, default=0.9, metavar="X", help="share that must meet them (default 0.9)"
     )
     parser.add_argument("--low", type=rate, metavar="X", help="rate to search from (default: found from --rate on)")
     parser.add_argument("--high", type=rate, metavar="X", help="rate to search to")
-    parser.add_argument("--tolerance", type=share, default=0.02, metavar="X", help="relative (default 0.02)")
+    parser.add_argument("--tolerance", type=tolerance, default=0.02, metavar="X", help="relative (default 0.02)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rate, and the report of each run")
     add_plots(parser)
     add_options(parser)
