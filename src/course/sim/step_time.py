@@ -8,7 +8,7 @@ the file; or what `sim calibrate` writes. "tp": GPUs that it was measured on, "k
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -42,11 +42,14 @@ class Engine:
     kv_heads: int = 8
 
 
+Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+
+
 class _Linear(msgspec.Struct, forbid_unknown_fields=True, tag_field="kind", tag="linear"):
-    prefill: tuple[float, float, float]
-    decode: tuple[float, float, float]
+    prefill: tuple[Milliseconds, Milliseconds, Milliseconds]
+    decode: tuple[Milliseconds, Milliseconds, Milliseconds]
     large: int | None = None
-    decode_large: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    decode_large: tuple[Milliseconds, Milliseconds, Milliseconds] = (0.0, 0.0, 0.0)
     tp: int = 1
     kv_bytes: int = KV_BYTES
     about: str = ""
