@@ -36,7 +36,10 @@ Try = Ok[T] | Err
 
 @dataclass(frozen=True)
 class Context:
-    """What a task inherits from the one that awaits it: where it runs, and what tells it to stop."""
+    """What a task inherits from the one that awaits it.
+
+    executor: where it runs. signal: what tells it to stop.
+    """
 
     executor: Here = HERE
     signal: Signal = field(default_factory=Signal)

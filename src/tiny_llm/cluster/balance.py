@@ -55,7 +55,10 @@ class LeastLoaded:
 
 
 class PowerOfTwo:
-    """The less loaded of two that are drawn: nearly as even as the least loaded, and it does not herd on stale news."""
+    """The less loaded of two that are drawn, of equal ones the first.
+
+    Nearly as even as the least loaded, and it does not herd on stale news.
+    """
 
     def __init__(self, rng: Random):
         self.rng = rng

@@ -65,7 +65,7 @@ def walk(space: Space, met: Callable[[Sizes], bool]) -> Sizes | None:
     """Along the border of what is good enough: from the fewest prefill and the most decode workers, one decode worker
     less while it is met, else one more prefill worker. Sizes that cost no less than the best so far are not predicted.
 
-    So there are fewer predictions than numbers in both lists.
+    So there are fewer predictions than numbers in both lists. None where nothing is met.
     """
     raise NotImplementedError("Week 4 Day 7 Task 4: walk - see book/src/week4-07-planner.md#task-4")
 

@@ -72,7 +72,11 @@ class Client:
 
     # ANCHOR: item
     async def item(self, items: AsyncIterator[Json]) -> Json:
-        """The next item. Raises StopAsyncIteration at the end, ConnectionError where none comes within `idle`."""
+        """The next item.
+
+        Raises StopAsyncIteration at the end, ConnectionError where none comes within
+        `idle`.
+        """
         if self.idle is None:
             return await anext(items)
         try:

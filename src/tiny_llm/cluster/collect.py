@@ -19,7 +19,8 @@ def collect_all(tasks: Sequence[Lazy[T]], window: int | None = None) -> Lazy[lis
 
     At most `window` have begun and not ended at any time; None for no bound. With a queue for an executor they take
     turns there; without one each runs until it waits or ends, and only then does the next begin: serial, unless they
-    wait. Raises ValueError for a window below 1.
+    wait. Told to stop, it returns when all that began have ended; Err(CancelledError()) stands for those that were
+    stopped, or had not begun. Raises ValueError, at once, for a window below 1.
     """
     raise NotImplementedError("Week 4 Day 2 Task 3: collect_all - see book/src/week4-02-workloads-and-slos.md#task-3")
 
@@ -47,6 +48,6 @@ def collect_any(tasks: Sequence[Lazy[T]], signal: Signal | None = None) -> Lazy[
     """The index and the outcome of the task that ends first.
 
     The others run on, detached: what they hold they keep until they end. With a `signal` they are told to stop then,
-    and also when the one who waits is. Raises ValueError without a task: nothing would ever end.
+    and also when the one who waits is. Raises ValueError, at once, without a task: nothing would ever end.
     """
     raise NotImplementedError("Week 4 Day 2 Task 3: collect_any - see book/src/week4-02-workloads-and-slos.md#task-3")

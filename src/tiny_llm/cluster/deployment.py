@@ -116,6 +116,7 @@ class Deployment:
     """A whole deployment.
 
     pool: serves requests; with a prefill pool it only decodes, unless a prompt is not worth another worker.
+    max_tokens: of an answer, as its client allows; it may end sooner. Who reserves the worst case counts with it.
     rule: which prompts stay on the decode worker, None for none of them.
     """
 
@@ -124,6 +125,7 @@ class Deployment:
     routing: Routing = field(default_factory=Routing)
     handoff: Handoff = "pull"
     rule: Rule | None = None
+    max_tokens: int = 1 << 20
     transport: Transport = field(default_factory=Transport)
     control: Control = field(default_factory=Control)
     faults: Sequence[Fault] = ()

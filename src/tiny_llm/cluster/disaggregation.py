@@ -6,13 +6,14 @@ Knows where each request is, and what its workers must be told; two routers choo
 
 from collections.abc import Iterable, Mapping
 
-from .conditional import Rule, Situation
+from .conditional import Rule
 from .connector import Release
 from .handoff import HandOff, Peer, Tickets, Transfer
 from .indexer import Worker
 from .journey import Decode, Fail, Journey, PoolState, RouteOrder
 from .router import Decision, Router
 from .routing import RouteRequest
+from .situation import situation_of
 
 
 class TwoStage:
@@ -72,7 +73,6 @@ class TwoStage:
         lost += [uid for uid, journey in self.journeys.items() if journey.decoder == worker]
         return [order for uid in lost if uid in self.journeys for order in self.fail(uid, "worker lost", now)]
 
-    # ANCHOR: submit
     def submit(self, request: RouteRequest, now: int) -> list[RouteOrder]:
         """Route a request. Where it waits at a router, its orders come with a later call.
 
@@ -107,8 +107,6 @@ class TwoStage:
             self.journeys[uid].decoder = worker
             orders.append(Decode(uid, worker, self.journeys[uid].ticket))
         return orders
-
-    # ANCHOR_END: submit
 
     def first_token(self, uid: int, now: int) -> list[RouteOrder]:
         """The first token came from the decode worker, which computed the prompt."""
@@ -162,25 +160,7 @@ class TwoStage:
         return [] if ticket is None else [Release(ticket.transfer, ticket.worker)]
 
     def local(self, request: RouteRequest, now: int) -> bool:
-        """Whether the rule keeps a prompt at the decode worker that has most of it.
-
-        Asked before a prefill worker is chosen, and again when one is: then its load counts as well.
-        """
+        """Whether the rule keeps a prompt. Asked again when a prefill worker is chosen, since its load counts."""
         if self.rule is None or not self.decode.workers:
             return False
-        load, prefill = self.decode.load.workers, self.prefill
-        scores = self.decode.index.match(request.blocks, now) if self.decode.index else {}
-        best = max(self.decode.workers, key=lambda worker: (scores.get(worker, 0), -load[worker].active_blocks))
-        cached = scores.get(best, 0) * self.decode.config.block_size
-        mine = request.uid in prefill.placed or request.uid in prefill.queue
-        queued = max(len(prefill.placed) + len(prefill.queue) - mine - len(prefill.workers), 0)
-        ahead = self.ahead(request.uid) if mine else 0
-        return self.rule.local(Situation(request.tokens, cached, queued, ahead, load[best].active_blocks))
-
-    def ahead(self, uid: int) -> int:
-        """Prompt tokens before this one at the worker that was chosen; at the least busy one while it waits."""
-        loads = self.prefill.load.workers
-        worker = self.prefill.placed.get(uid)
-        if worker is None:
-            return min(load.prefill_tokens for load in loads.values())
-        return loads[worker].prefill_tokens - loads[worker].requests[uid].prefill_tokens
+        return self.rule.local(situation_of(request, self.prefill, self.decode, now))

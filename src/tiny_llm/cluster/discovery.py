@@ -36,7 +36,7 @@ def covers(prefix: str, key: str) -> bool:
 # ANCHOR: lease
 @dataclass
 class Watch:
-    """Somebody who wants to know what changes below a prefix, in the order in which it does."""
+    """Somebody who wants to know what changes below a prefix, in order."""
 
     prefix: str
     tell: Callable[[Change[Json]], object] = field(repr=False)
@@ -68,13 +68,13 @@ class Registry:
         # ANCHOR_END: registry
 
     def grant(self, now: int) -> int:
-        """A new lease. Returns its id, which was never used before."""
+        """A new lease, which lives for `ttl`. Returns its id, which was never used before."""
         raise NotImplementedError(
             "Week 4 Day 3 Task 1: Registry.grant - see book/src/week4-03-distributed-runtime.md#task-1"
         )
 
     def renew(self, lease: int, now: int) -> None:
-        """Let it live for another `ttl` from now. Raises LeaseError where it is too late."""
+        """Let it live for another `ttl` from now. Raises LeaseError, with its id, where it is too late."""
         raise NotImplementedError(
             "Week 4 Day 3 Task 1: Registry.renew - see book/src/week4-03-distributed-runtime.md#task-1"
         )
@@ -86,7 +86,10 @@ class Registry:
         )
 
     def put(self, lease: int, key: str, value: Json, now: int) -> None:
-        """Set a key that ends with the lease, and tell of it. Raises LeaseError without a lease that lives."""
+        """Set a key that ends with this lease, no more with the one that set it before, and tell of it.
+
+        Raises LeaseError, with the id, without a lease that lives.
+        """
         raise NotImplementedError(
             "Week 4 Day 3 Task 1: Registry.put - see book/src/week4-03-distributed-runtime.md#task-1"
         )
@@ -104,7 +107,10 @@ class Registry:
         return {key: value for key, value in self.values.items() if covers(prefix, key)}
 
     def watch(self, prefix: str, tell: Callable[[Change[Json]], object], now: int) -> tuple[int, dict[str, Json]]:
-        """Be told of each change from now on. Returns the watch's id, and what there is now."""
+        """Be told of each change from now on.
+
+        Returns the watch's id, and what there is now.
+        """
         snapshot = self.get(prefix, now)
         number = next(self.numbers)
         self.watches[number] = Watch(prefix, tell)

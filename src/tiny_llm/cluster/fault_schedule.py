@@ -15,19 +15,19 @@ class FaultSchedule:
         self.simulation, self.fleet, self.losses, self.rng = simulation, fleet, losses, rng
 
     def add(self, fault: Fault) -> None:
-        """Let a fault happen at its time."""
-        self.simulation.at(fault.time, Phase.ADMISSION, self.happen, fault)
+        """Let a fault happen at its time, after all that workers tell then."""
+        self.simulation.at(fault.time, Phase.SCALING, self.happen, fault)
 
     def happen(self, fault: Fault) -> None:
         """It happens, unless its worker is not there."""
         names = list(self.fleet.workers)
         name = fault.worker or (self.rng.choice(names) if names else None)
-        if (worker := self.fleet.workers.get(name)) is None:
+        if (worker := self.fleet.workers.get(name) or self.fleet.draining.get(name)) is None:
             return
         if fault.kind == "crash":
-            self.fleet.crash(worker)
-            if fault.duration:
+            if fault.duration and name in self.fleet.workers:
                 self.fleet.start(worker.kind, fault.duration)
+            self.fleet.crash(worker)
         elif fault.kind == "partition":
             self.fleet.silence(worker, fault.duration)
         else:

@@ -61,10 +61,8 @@ class Fleet:
 
     def sweep(self) -> None:
         """Let drained workers go."""
-        for worker in [worker for worker in self.draining.values() if worker.idle]:
-            del self.draining[worker.name]
-            worker.stop()
-            self.note("stopped", worker)
+        for worker in [each for each in self.draining.values() if each.idle and not self.front.needs(each)]:
+            self.stop(worker, "stopped")
 
     def scale(self, pool: str, target: int) -> None:
         """Start or drain until a pool has `target` workers, those on their way included. The newest go first."""
@@ -80,27 +78,36 @@ class Fleet:
 
     def crash(self, worker: Worker) -> None:
         """Its process is gone. Whoever is connected to it is told at once, so nobody waits for its lease."""
-        if not worker.alive:
-            return
+        if worker.alive:
+            self.stop(worker, "crashed")
+
+    def stop(self, worker: Worker, kind: str) -> None:
+        """A worker is gone."""
         self.workers.pop(worker.name, None)
         self.draining.pop(worker.name, None)
         worker.stop()
-        self.note("crashed", worker)
+        self.note(kind, worker)
         self.front.lose(worker)
 
     def silence(self, worker: Worker, duration: int) -> None:
         """Nothing reaches or leaves a worker for `duration` ns.
 
-        If its lease ends before, it stops by itself when all others believe it dead. A new one comes in its place.
+        If its lease ends before, it stops by itself when all others believe it dead.
         """
-        now, beat = self.simulation.now, self.lease // 2
-        end = worker.run.started + (now - worker.run.started) // beat * beat + self.lease
-        worker.silent_until = max(worker.silent_until, now + duration)
+        now, beat = self.simulation.now, max(self.lease // 2, 1)
+        if worker.silent_until <= now:
+            worker.deadline = worker.run.started + (now - worker.run.started) // beat * beat + self.lease
+        worker.silence(now + duration)
         self.note("silent", worker)
-        if worker.silent_until >= end:
+        if worker.silent_until >= worker.deadline and not worker.lost:
             worker.lost = True
-            self.simulation.at(max(end, now), Phase.ADMISSION, self.crash, worker)
-            self.start(worker.kind, worker.silent_until - now)
+            self.simulation.at(max(worker.deadline, now), Phase.SCALING, self.bury, worker)
+
+    def bury(self, worker: Worker) -> None:
+        """A silent worker's lease has ended. A new one comes in its place when it could be reached again."""
+        if worker.name in self.workers:
+            self.start(worker.kind, max(worker.silent_until - self.simulation.now, 0))
+        self.crash(worker)
 
     def note(self, kind: str, worker: Worker, text: str = "") -> None:
         """Write down what happened to a worker."""

@@ -9,9 +9,9 @@ from .kernel import Event
 
 # ANCHOR: flight
 class Flight(NamedTuple):
-    """A launched batch. ends: of this step, and of equal ones after it. done: the event of the last.
+    """A launched batch. Times are ns.
 
-    Times are ns.
+    ends: of this step, and of equal ones after it. done: the event of the last.
     """
 
     batch: Batch

@@ -1,7 +1,6 @@
 """Where the requests of a simulated deployment arrive and where their answers leave.
 
-Knows who asked what and how far each answer is. It asks routers where to send a request, sends it again where a worker
-was lost, and notes everything.
+Asks routers where to send a request, sends it again where a worker was lost, and notes everything.
 """
 
 from collections.abc import Iterator
@@ -28,16 +27,13 @@ from .workload import Arrival, Workload
 
 
 class FrontEnd:
-    """All front ends of a deployment. jobs: by uid.
-
-    names: whether routers ask which blocks a prompt has.
-    """
+    """All front ends of a deployment. jobs: by uid. names: whether routers ask which blocks a prompt has."""
 
     new_job = Job
 
     def __init__(self, simulation: Simulation, deployment: Deployment, run: Run, workload: Workload):
         self.simulation, self.deployment, self.run, self.workload = simulation, deployment, run, workload
-        self.ledger = Ledger(workload.block_tokens)
+        self.ledger = Ledger(workload.block_tokens, deployment.max_tokens)
         run.records = self.ledger.recorder.records
         self.routers: list[SyncedRouter] = []
         self.channels: list[EventChannel] = []
@@ -57,11 +53,8 @@ class FrontEnd:
         arrival = next(self._coming, None)
         self.coming = arrival is not None
         if arrival:
-            self.simulation.at(int(arrival.time_ns), Phase.ADMISSION, self._next, arrival)
-
-    def _next(self, arrival: Arrival) -> None:
-        self.arrive(arrival)
-        self.open()
+            self.simulation.at(int(arrival.time_ns), Phase.ADMISSION, self.arrive, arrival)
+            self.simulation.at(int(arrival.time_ns), Phase.ADMISSION, self.open)
 
     def arrive(self, arrival: Arrival) -> None:
         """A request comes."""
@@ -74,7 +67,7 @@ class FrontEnd:
         """A request as an engine sees it, after `told` tokens of its answer: those are part of its prompt then."""
         block = self.workload.block_tokens
         hashes = arrival.hash_ids[: arrival.input_length // block] if told else arrival.hash_ids
-        return TraceRequest(uid, arrival.input_length + told, self.deployment.pool.max_len, hashes, block)
+        return TraceRequest(uid, arrival.input_length + told, self.deployment.max_tokens - told, hashes, block)
 
     def router(self, job: Job) -> SyncedRouter:
         """The router of a request's front end."""
@@ -135,6 +128,10 @@ class FrontEnd:
         for job in [job for job in self.jobs.values() if job.worker is worker]:
             self.again(job)
 
+    def needs(self, worker: Worker) -> bool:
+        """Whether a request that has not ended is at a worker, or on its way there."""
+        return any(job.worker is worker for job in self.jobs.values())
+
     def again(self, job: Job) -> None:
         """Send the rest of a request to another worker, unless that was done too often: then it has failed."""
         if job.moves == self.deployment.control.migrations:
@@ -142,6 +139,7 @@ class FrontEnd:
             return
         job.moves += 1
         job.record.migrations += 1
+        self.ledger.lose(job.record, job.parts, self.simulation.now)
         job.request = self.request(job.uid, job.arrival, job.record.output_length)
         job.worker = None
         self.route(job)
@@ -179,13 +177,17 @@ class FrontEnd:
     def leave(self, worker: Worker) -> None:
         """A worker gets no more requests. Those that it has are its business."""
         for router in self.routers:
-            if worker.number in router.workers:
-                for uid in router.remove_worker(worker.number):
-                    self.end(self.jobs[uid], "rejected")
+            for uid in router.remove_worker(worker.number):
+                self.end(self.jobs[uid], "rejected")
 
     def heard(self, router: SyncedRouter, news: News) -> None:
         """News of another front end's router are at this one."""
         self.send(router.merge(news, self.simulation.now))
+
+    def tidy(self) -> None:
+        """Let routers forget requests whose end they never heard of."""
+        for router in self.routers:
+            self.send(router.expire(self.simulation.now))
 
     def chosen(self, decision: Decision) -> None:
         """A router has decided."""

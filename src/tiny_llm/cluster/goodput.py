@@ -39,7 +39,7 @@ def goodput(records: Sequence[Record], objective: Objective, window: Window) -> 
 def highest_rate(
     attained: Callable[[float], float], low: float, high: float, target: float = 0.9, tolerance: float = 0.01
 ) -> float:
-    """The highest rate whose attainment is at least `target`, by bisection, to a relative `tolerance`.
+    """The highest rate whose attainment is at least `target`, by bisection, to `tolerance` times that rate.
 
     attained(rate) -> share of requests: a whole run at this rate. DistServe reports this, per GPU. Returns 0 where
     `low` is already too fast, and `high` where that is not. Raises ValueError unless 0 < low < high.

@@ -132,8 +132,15 @@ class HeldMemory(PrefixMemory):
         """As before; where the tree has too few, received prompts without a row go there, the newest first."""
         wanted = self.allocator.available + pages
         while self.allocator.available + self.tree.evictable < wanted:
-            self.give_up(next(request for request in reversed(self.holds) if self.holds[request].filled))
+            self.relent()
         super().evict(max(wanted - self.allocator.available, 0))
+
+    def relent(self) -> bool:
+        """Give up the newest received prompt without a row. Returns whether there was one."""
+        newest = next((request for request in reversed(self.holds) if self.holds[request].filled), None)
+        if newest is not None:
+            self.give_up(newest)
+        return newest is not None
 
     def give_up(self, request: Request) -> None:
         """Let the tree have a received prompt's whole pages, and free the rest."""

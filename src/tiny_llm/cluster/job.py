@@ -23,6 +23,11 @@ class Job:
     worker: Worker | None = None
     moves: int = 0
 
+    @property
+    def parts(self) -> tuple[TraceRequest, ...]:
+        """All that engines may have of it."""
+        return (self.request,)
+
 
 @dataclass(slots=True)
 class SplitJob(Job):
@@ -36,3 +41,8 @@ class SplitJob(Job):
     transfer: Transfer | None = None
     hits: int = 0
     apart: bool = False
+
+    @property
+    def parts(self) -> tuple[TraceRequest, ...]:
+        """All that engines may have of it."""
+        return (self.request,) if self.prompt is None else (self.prompt, self.request)

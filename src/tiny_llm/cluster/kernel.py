@@ -14,7 +14,10 @@ Event = list
 
 # ANCHOR: phase
 class Phase(IntEnum):
-    """The order of what happens at the same time. What a batch is chosen from comes first, the choice last."""
+    """The order of what happens at the same time.
+
+    What a batch is chosen from comes first, the choice last.
+    """
 
     STEP_DONE = 0
     WORKER_READY = 1
@@ -30,7 +33,8 @@ class Phase(IntEnum):
 class Simulation:
     """Events by time, then phase, then in the order in which they were asked for.
 
-    now: nanoseconds since the beginning. phase: of the event that runs, None between runs.
+    now: nanoseconds since the beginning. phase: of the event that runs, None
+    between runs.
     """
 
     def __init__(self) -> None:
@@ -62,6 +66,6 @@ class Simulation:
         """Let everything happen up to `until` ns, that time included; without it, until nothing is left to happen.
 
         Returns how many events happened. `now` is `until` then, or the time of the last event.
-        Raises ValueError for a time that is past.
+        Raises ValueError, with `until`, for a time that is past.
         """
         raise NotImplementedError("Week 4 Day 1 Task 1: Simulation.run - see book/src/week4-01-virtual-time.md#task-1")

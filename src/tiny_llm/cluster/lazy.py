@@ -142,6 +142,8 @@ class Running:
 def sync_await(task: Lazy[T], executor: Here = HERE) -> T:
     """Run a task to its end from code that is no task. Returns its value, or raises its exception.
 
+    A task that is bound runs on its own executor, any other on `executor`: that one is run until the task has ended.
+
     Raises RuntimeError where the task waits and nobody is left to resume it, and inside a task of the same executor.
     """
     raise NotImplementedError("Week 4 Day 2 Task 3: sync_await - see book/src/week4-02-workloads-and-slos.md#task-3")

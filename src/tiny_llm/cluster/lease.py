@@ -13,8 +13,9 @@ from .transport import Clock, Json
 class Discovery:
     """What one process asks the registry at `address`.
 
-    lease: its id, which is also the id of this process. deadline: until when it surely lives: `ttl` after the latest
-    renewal that was acknowledged was *sent*. The registry counts from when it came, so it never ends before that here.
+    lease: its id, which is also the id of this process. deadline: until when it
+    surely lives: `ttl` after the latest renewal that was answered was *sent*. The
+    registry counts from when that came, so there the lease never ends earlier.
     """
 
     def __init__(self, channels: Channels, address: str, clock: Clock):
@@ -22,7 +23,10 @@ class Discovery:
         self.lease = self.ttl = self.deadline = 0
 
     async def ask(self, name: str, **body: Json) -> Json:
-        """Call the registry. Raises LeaseError where it says so, ConnectionError where it does not answer."""
+        """Call the registry.
+
+        Raises LeaseError where it says so, ConnectionError where it does not answer.
+        """
         answer = await self.channels.ask(self.address, PREFIX + name, body)
         if "expired" in answer:
             raise LeaseError(answer["expired"])

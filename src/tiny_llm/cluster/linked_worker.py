@@ -5,8 +5,11 @@ Carries out what the connector orders. Decides nothing.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+from ..serving.chunked import ChunkedScheduler
+from ..serving.prefill import PrefillAdder
 from .alarm import Alarm
 from .connector import Ask, Copy, Order, Refused, Release, Start, Stop
 from .deployment import Transport
@@ -50,11 +53,23 @@ class LinkedWorker(Worker):
         self.targets: dict[Transfer, LinkedWorker] = {}
         self.answers: dict[int, TraceRequest] = {}
         self.sender = Sender(self.memory, self.pool.gpus, transport.kv_heads)
-        self.receiver = Receiver(self.memory, self.pool.gpus, transport.kv_heads)
+        self.receiver = Receiver(self.memory, self.pool.gpus, transport.kv_heads, spare=self.promised)
         self.alarms = [
-            Alarm(self.simulation, side.next_time, lambda now, side=side: self.do(side.expire, now))
+            Alarm(self.simulation, partial(self.next_time, side), lambda now, side=side: self.do(side.expire, now))
             for side in (self.sender, self.receiver)
         ]
+
+    def promised(self) -> int:
+        """Pages that the scheduler counts on."""
+        scheduler = self.replica.scheduler
+        if not isinstance(scheduler, ChunkedScheduler):
+            return 0
+        rows = [request for request in scheduler.requests.values() if request.row is not None]
+        return PrefillAdder(self.memory, rows, 0).reserved
+
+    def next_time(self, side: Sender | Receiver) -> int | None:
+        """When one side of the connector must look at its records again; never once the worker is gone."""
+        return side.next_time() if self.alive else None
 
     def do(self, call: Callable[..., Sequence[Order]], *args: object) -> None:
         """Ask one side of the connector something, and carry out what it orders."""
@@ -78,7 +93,7 @@ class LinkedWorker(Worker):
                 case Copy():
                     self.copy(order, self.targets[order.transfer])
                 case Start():
-                    self.add(order.request)
+                    self.begun(order.request)
                 case Stop():
                     self.front.failed(self, order.request)
 
@@ -86,6 +101,11 @@ class LinkedWorker(Worker):
         """Send a message to another worker. It waits for a silent one, and is lost with a dead one."""
         time = max(self.simulation.now + self.transport.latency, self.silent_until, peer.silent_until)
         self.simulation.at(time, Phase.TRANSFER_DONE, getattr(peer, message), *args)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has nothing to do, and keeps nothing for others."""
+        return super().idle and not (self.sender.records or self.receiver.records or self.receiver.queue)
 
     def accept(self, request: TraceRequest, transfer: Transfer) -> None:
         """Compute a prompt for somebody else."""
@@ -96,6 +116,16 @@ class LinkedWorker(Worker):
         """Answer a prompt that somebody else computes."""
         self.answers[request.uid] = request
         self.do(self.receiver.begin, request, ticket, self.simulation.now)
+        if not (peer := self.peers[ticket.worker]).alive:  # discovery told of that before
+            self.lose(peer)
+
+    def begun(self, request: TraceRequest) -> None:
+        """Go on with an answer whose prompt is here, or is to be computed here after all."""
+        if self.front.began(request):
+            self.add(request)
+        else:  # nobody has computed the first token
+            self.cancel(request.uid)
+            self.front.failed(self, request)
 
     def cancel(self, uid: int) -> None:
         """Give an answer up."""
@@ -107,12 +137,14 @@ class LinkedWorker(Worker):
     def lose(self, peer: "LinkedWorker") -> None:
         """Another worker is gone, says discovery."""
         self.do(self.receiver.lost, peer.number)
+        self.do(self.receiver.retry, self.simulation.now)
 
     def after(self, request: TraceRequest) -> None:
         """A request of this worker has ended: its pages may go, or must stay for somebody else."""
         if self.answers.get(request.uid) is request:
             del self.answers[request.uid]
         self.do(self.sender.ended, request, self.simulation.now)
+        self.memory.marked.pop(request, None)  # it may have ended before it had a row
         self.do(self.receiver.retry, self.simulation.now)
 
     def asked(self, target: "LinkedWorker", ask: Ask) -> None:
@@ -143,6 +175,10 @@ class LinkedWorker(Worker):
     def copied(self, copying: Copying, ok: bool) -> None:
         """A copy has ended, or its time is over."""
         if copying.deadline is None:
+            return
+        reached = max(self.silent_until, copying.target.silent_until)
+        if ok and reached > self.simulation.now:  # nothing reaches or leaves a silent worker
+            self.simulation.at(reached, Phase.TRANSFER_DONE, self.copied, copying, ok)
             return
         self.simulation.cancel(copying.deadline)
         copying.deadline = None

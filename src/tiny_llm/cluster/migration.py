@@ -16,7 +16,8 @@ from .transport import Clock, Json
 class Progress:
     """How far an answer is. Knows no worker.
 
-    prompt: token ids. max_tokens: of the answer. tokens: those that were delivered. finish_reason: None until the last.
+    prompt: token ids. max_tokens: of the answer. tokens: those that were
+    delivered. finish_reason: None until the last.
     """
 
     prompt: list[int]

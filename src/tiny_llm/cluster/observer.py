@@ -3,6 +3,8 @@
 Knows nothing that a real deployment could not measure: the length of an answer only once it has ended.
 """
 
+from collections import deque
+
 from ..serving.memory import pages_for
 from .fleet import Fleet
 from .observation import EngineLoad, Observation, PoolLoad, StepSample
@@ -19,7 +21,6 @@ class Observer:
     def __init__(self, fleet: Fleet):
         self.fleet, self.last = fleet, 0
         self.wanted = {name: pool.workers for name, pool in fleet.pools.items()}
-        self._seen: dict[str, int] = {}
 
     def look(self, tally: Tally, now: int) -> Observation:
         """What happened since the last look, and how things stand."""
@@ -38,8 +39,10 @@ class Observer:
         scheduler, memory, run = worker.replica.scheduler, worker.memory, worker.run
         used = memory.pages - memory.available
         prompts = [*scheduler.waiting, *(each for each in scheduler.running.values() if each.extend_len > 1)]
-        new = run.steps[max(self._seen.get(worker.name, 0), len(run.steps) - SAMPLES) :]
-        self._seen[worker.name] = len(run.steps)
+        if worker.recent is None:
+            worker.recent = deque(maxlen=SAMPLES)
+        recent = list(worker.recent)
+        worker.recent.clear()
         return EngineLoad(
             worker=worker.name,
             queued_tokens=sum(each.extend_len for each in prompts),
@@ -48,7 +51,6 @@ class Observer:
             kv_queued=sum(pages_for(len(each.ids), memory.page_size) for each in scheduler.waiting),
             kv_total=memory.pages,
             samples=tuple(
-                StepSample(start - run.started, prefill, used, (end - start) / count)
-                for start, end, count, _, prefill in new
+                StepSample(start - run.started, prefill, used, float(end - start)) for start, end, prefill in recent
             ),
         )

@@ -41,12 +41,17 @@ class PlannerLoop:
         """Let the planners learn, also while a decision is pending."""
         if self.load is not None:
             self.load.learn(seen)
+        if self.throughput is None:
+            return
         self.parts.append(seen.traffic)
         traffic = merged(self.parts)
-        if self.throughput is not None and traffic.duration >= self.interval:
+        if traffic.duration >= self.interval:
             self.throughput.learn(Observation(traffic, seen.pools))
             self.bounds, self.parts = self.throughput.targets(), []
 
     def asked(self, pools: Mapping[str, PoolLoad]) -> dict[str, int]:
-        """What the planners ask for. With both, the throughput planner's are lower bounds of the load planner's."""
+        """What the planners ask for. With both, the throughput planner's are lower bounds of the load planner's.
+
+        A pool of which the load planner says nothing gets its bound.
+        """
         raise NotImplementedError("Week 4 Day 7 Task 2: PlannerLoop.asked - see book/src/week4-07-planner.md#task-2")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from .deployment import Deployment
 from .hashing import key_hashes
-from .kernel import Simulation
+from .kernel import Phase, Simulation
 from .query import Index
 from .run import Moved, Run
 from .trace_request import TraceRequest
@@ -36,6 +36,10 @@ class PrefixFetch:
         moved = (most - own) * size * self.deployment.transport.bytes_per_token
 
         def done(ok: bool) -> None:
+            reached = max(peer.silent_until, worker.silent_until)
+            if ok and reached > self.simulation.now:  # nothing reaches or leaves a silent worker
+                self.simulation.at(reached, Phase.TRANSFER_DONE, done, ok)
+                return
             ok = ok and peer.alive and worker.alive
             status = "done" if ok else "failed"
             self.run.moves.append(Moved(request.uid, peer.name, worker.name, now, self.simulation.now, moved, status))

@@ -95,7 +95,8 @@ class Process(AbstractEventLoop):
         self._looked = self.now
         if self._rounds > ROUNDS:
             self._rounds = 0
-            raise LivelockError(f"{self.now} ns, {ROUNDS} rounds of {self.name}:\n{self.waiting()}")
+            what = f"{ROUNDS} rounds of {self.name} while time stood still: something is tried again without a wait"
+            raise LivelockError(f"{self.now} ns, {what}:\n{self.waiting()}")
         hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(finalizer=self._finalise)
         events._set_running_loop(self)

@@ -76,7 +76,7 @@ class Receiver:
         return orders
 
     def receive(self, request: Request, ticket: Ticket, now: int) -> list[Order]:
-        """Ask for the missing pages. Where none is missing, the prefill worker must hear that as well."""
+        """Ask for the missing ones of its pages. Where none is missing, the prefill worker must hear that as well."""
         raise NotImplementedError(
             "Week 4 Day 5 Task 4: Receiver.receive - see book/src/week4-05-disaggregation.md#task-4"
         )
@@ -92,7 +92,10 @@ class Receiver:
         return self.hear(refused.transfer, refused.rank, count, 0, now)
 
     def hear(self, transfer: Transfer, rank: int, copies: int, pages: int, now: int) -> list[Order]:
-        """Copies for a rank have ended. What comes too late, or for another generation, changes nothing."""
+        """`copies` copies for a rank have ended, and filled the first `pages` pages that were missing.
+
+        What comes too late, or for another generation, changes nothing.
+        """
         raise NotImplementedError("Week 4 Day 5 Task 4: Receiver.hear - see book/src/week4-05-disaggregation.md#task-4")
 
     def expire(self, now: int) -> list[Order]:

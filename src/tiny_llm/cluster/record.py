@@ -15,7 +15,9 @@ class InvariantError(AssertionError):
 # ANCHOR: record
 @dataclass(slots=True)
 class Record:
-    """The time stamps of one request. None: that has not happened, or has no place in this deployment.
+    """The time stamps of one request.
+
+    None: that has not happened, or has no place in this deployment.
 
     input_length: tokens. arrival: at the front end. prefill_start, prefill_end:
     of the first launch, and of the step that chose the first token.
@@ -62,6 +64,11 @@ class Record:
     def token_times(self) -> np.ndarray:
         """When each token left, (output_length) int64."""
         return np.concatenate([np.asarray(span, np.int64) for span in self.spans] or [np.zeros(0, np.int64)])
+
+    def lose(self, now: int) -> None:
+        """Tokens that have not left at `now` never will."""
+        spans = (np.asarray(span, np.int64) for span in self.spans)
+        self.spans = [left for span in spans if len(left := span[span <= now])]
 
     @property
     def first_token(self) -> int | None:

@@ -11,6 +11,8 @@ from .workload import BLOCK_TOKENS, blocks
 class Recorder:
     """records: by uid, in the order of their arrivals. pools: the busy times of the replicas of each pool.
 
+    forgotten: requests whose answers nobody waits for any more, though an engine may not know it yet.
+
     block_tokens: in which hits are counted; a prompt's last block counts as one it asked for even if it is cut.
     """
 
@@ -18,6 +20,7 @@ class Recorder:
         self.block_tokens = block_tokens
         self.records: dict[int, Record] = {}
         self.pools: dict[str, list[BusyTime]] = {}
+        self.forgotten: set[Request] = set()
 
     def arrived(self, uid: int, input_length: int, time: int) -> Record:
         """A request is at the front end. Raises InvariantError for a uid that was there before."""
@@ -32,10 +35,15 @@ class Recorder:
         self.pools.setdefault(pool, []).append(busy)
         return ReplicaSink(self, busy)
 
-    def ran(self, batch: Batch, start: int, ends: Sequence[int]) -> None:
-        """Note the steps of a batch, and the tokens that they gave until each of `ends`."""
-        records = self.records
+    def ran(self, batch: Batch, start: int, ends: Sequence[int], seen: Sequence[int] | None = None) -> None:
+        """Note the steps of a batch, and the tokens that they gave until each of `ends`.
+
+        seen: when those leave, if that is not at once.
+        """
+        records, seen = self.records, ends if seen is None else seen
         for request, _, _, samples in batch.steps:
+            if request in self.forgotten:
+                continue
             record = records[request.uid]
             if record.prefill_start is None:
                 record.prefill_start = start
@@ -44,7 +52,7 @@ class Recorder:
             if samples and request.finish_reason is None:
                 if record.prefill_end is None:
                     record.prefill_end = int(ends[0])
-                record.spans.append(ends)
+                record.spans.append(seen)
 
     def ended(self, request: Request, time: int) -> None:
         """Note an end, and check what was noted before."""

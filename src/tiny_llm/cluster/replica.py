@@ -116,9 +116,10 @@ class Replica:
 
     # ANCHOR: repeats
     def repeats(self, batch: Batch, shape: StepShape, waiting: int) -> int:
-        """How often this launched batch runs before anything can change; 1 where the next may be another.
+        """How often this launched batch runs before anything can change.
 
-        waiting: requests that waited before it was chosen.
+        1 where the next may be another. waiting: requests that waited before it
+        was chosen.
         """
         if self.max_steps == 1 or not steady(self.scheduler, shape, waiting):
             return 1

@@ -81,7 +81,7 @@ def credit_decay(config: CostConfig, excess_tokens: int, tokens: int, block_size
 
 
 def costs(candidates: Sequence[Candidate], tokens: int, block_size: int, config: CostConfig) -> list[float]:
-    """The cost of each candidate for a prompt of this many tokens, in blocks.
+    """The cost of each candidate for a prompt of this many tokens, in blocks; none for none.
 
     prefill_scale * max(raw - credit, 0) + decode blocks + active * requests, where raw is all prompt work if nothing
     was cached, and credit what is: so about the blocks still to compute, and those to read at each decode step.

@@ -61,11 +61,17 @@ class Sender:
         return next((request for request, each in self.requests.items() if each == transfer), None)
 
     def ended(self, request: Request, now: int) -> list[Order]:
-        """A request has ended. Its pages wait for whoever asks, unless the memory did not keep them."""
+        """A request has ended. Its pages wait `self.expiry` ns for whoever asks, unless the memory kept none.
+
+        The worker tells of each that ends: one that was never accepted, or has ended before, gives no orders.
+        """
         raise NotImplementedError("Week 4 Day 5 Task 3: Sender.ended - see book/src/week4-05-disaggregation.md#task-3")
 
     def ask(self, ask: Ask, now: int) -> list[Order]:
-        """A rank of the decode worker asks. Without a prompt it waits for it, as long as the question is good."""
+        """A rank of the decode worker asks. Without a prompt it waits for it, as long as the question is good.
+
+        A question that is refused frees nothing.
+        """
         raise NotImplementedError("Week 4 Day 5 Task 3: Sender.ask - see book/src/week4-05-disaggregation.md#task-3")
 
     def serve(self, record: Sending, ask: Ask, now: int) -> list[Order]:

@@ -67,6 +67,7 @@ class Simulator:
         """Look at all workers, and check what must always be true."""
         self.fleet.each(lambda worker: self.run.samples.append(worker.sample()))
         self.fleet.sweep()
+        self.front.tidy()
         self.front.ledger.check(len(self.front.jobs), self.front.queued)
         for channel in self.front.channels:
             self.fleet.each(channel.tell)
@@ -84,8 +85,9 @@ class Simulator:
         now = self.simulation.now
         decision = planner.tick(self.observer.look(tally, now), now)
         for pool, target in decision.targets.items() if decision else ():
+            if target != self.observer.wanted[pool]:
+                self.run.notes.append(Note(now, "scale", pool, f"{target} workers, decision {decision.number}"))
             self.observer.wanted[pool] = target
-            self.run.notes.append(Note(now, "scale", pool, f"{target} workers, decision {decision.number}"))
             self.fleet.scale(pool, target)
 
     def simulate(self, progress: Progress | None = None) -> Run:

@@ -46,7 +46,7 @@ class SplitFront(FrontEnd):
     def longest(self) -> int:
         """Tokens that a worker of either pool can hold."""
         pools = (self.deployment.prefill, self.deployment.pool)
-        return min(min(pool.max_len, pool.kv_blocks * pool.block_size) for pool in pools) - 1
+        return min(min(pool.max_len, (pool.kv_blocks - 1) * pool.block_size) for pool in pools) - 1
 
     def carry(self, orders: Sequence[RouteOrder]) -> None:
         """Carry orders out, one after the other."""
@@ -111,6 +111,16 @@ class SplitFront(FrontEnd):
         if complete and request in (job.prompt, job.request):
             self.end(job, request.finish_reason)
 
+    def needs(self, worker: Worker) -> bool:
+        """Whether a request is there, or on its way there, for its prompt or its answer."""
+        prompts = (job for job in self.jobs.values() if job.prompt is not None)
+        return super().needs(worker) or any(job.record.prefill_worker == worker.name for job in prompts)
+
+    def began(self, request: Request) -> bool:
+        """Whether all tokens that a request says it has have come."""
+        job = self.jobs.get(request.uid)
+        return job is not None and job.record.output_length >= len(request.ids) - job.record.input_length
+
     def failed(self, worker: LinkedWorker, request: Request) -> None:
         """A worker could not get the prompt of a request."""
         if (job := self.jobs.get(request.uid)) and job.request is request:
@@ -129,6 +139,8 @@ class SplitFront(FrontEnd):
         """A request leaves."""
         if job.prompt is not None:
             job.request.hit_tokens = job.hits
+            if reason in ("error", "rejected"):
+                self.ledger.lose(job.record, job.parts, self.simulation.now)
         super().end(job, reason)
 
     def worker(self, number: int, name: str, kind: str, pool: Pool) -> LinkedWorker:
@@ -171,6 +183,12 @@ class SplitFront(FrontEnd):
                 self.carry(stage.begun(decisions, now))
             elif router is stage.decode:
                 self.carry(stage.sent(decisions))
+
+    def tidy(self) -> None:
+        """Let routers forget requests whose end they never heard of."""
+        now = self.simulation.now
+        for stage in self.stages:
+            self.carry([*stage.begun(stage.prefill.expire(now), now), *stage.sent(stage.decode.expire(now))])
 
     @property
     def queued(self) -> int:

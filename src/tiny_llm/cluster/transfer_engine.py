@@ -21,7 +21,7 @@ class TransferEngine:
     Each NIC carries up to `window` slices of each transfer, and takes the next one when one arrives: so a slow NIC
     carries less, and transfers share a NIC in equal parts. describe: asked once for each segment, then remembered.
     deliver: gets each slice when it arrives, once. ended: gets the batch of each transfer that is done or has failed.
-    tries: a slice that is lost with a NIC that often fails its transfer.
+    tries: a transfer has failed when one of its slices was lost with a NIC so often.
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class TransferEngine:
         return min((time for nic in self.nics.values() if (time := nic.next_time()) is not None), default=None)
 
     def advance(self, now: int) -> None:
-        """Take all slices that arrive up to `now`, each at its time."""
+        """Take all slices that arrive up to `now`, each at its time: deliver it, then feed its transfer."""
         raise NotImplementedError(
             "Week 4 Day 6 Task 2: TransferEngine.advance - see book/src/week4-06-moving-kv.md#task-2"
         )
 
     def fail_nic(self, name: str, now: int) -> None:
-        """A NIC has failed: what it carried goes again, over another one."""
+        """A NIC has failed: what it carried by `now`, ns, goes again, over another one."""
         raise NotImplementedError(
             "Week 4 Day 6 Task 2: TransferEngine.fail_nic - see book/src/week4-06-moving-kv.md#task-2"
         )
@@ -131,7 +131,7 @@ class TransferEngine:
         return [transfer for transfer in every if transfer.status is Status.WAITING]
 
     def feed(self, transfer: Transfer, now: int) -> None:
-        """Give each NIC its next slices, or end the transfer."""
+        """Give each NIC of the path its next slices, the one with fewest first, or end the transfer."""
         raise NotImplementedError(
             "Week 4 Day 6 Task 2: TransferEngine.feed - see book/src/week4-06-moving-kv.md#task-2"
         )

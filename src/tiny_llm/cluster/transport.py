@@ -16,7 +16,10 @@ SECOND = 1_000_000_000
 
 # ANCHOR: clock
 class Clock(Protocol):
-    """The time of one process, in ns. Only durations mean something to others: no two processes share a clock."""
+    """The time of one process, in ns.
+
+    Only durations mean something to others: no two processes share a clock.
+    """
 
     @property
     def now(self) -> int:
@@ -35,14 +38,20 @@ class Clock(Protocol):
 
 # ANCHOR: transport
 class Connection(Protocol):
-    """One end of an ordered, two-way stream of messages. What was sent before it broke may be lost."""
+    """One end of an ordered, two-way stream of messages.
+
+    What was sent before it broke may be lost.
+    """
 
     async def send(self, message: Message) -> None:
-        """Send a message. Raises ConnectionError if the connection is known to be broken."""
+        """Send a message. Raises ConnectionError if it is known to be broken."""
         ...
 
     async def receive(self) -> Message:
-        """The next message. Raises ConnectionError once the other end is gone and all was read."""
+        """The next message.
+
+        Raises ConnectionError once the other end is gone and all was read.
+        """
         ...
 
     def close(self) -> None:
@@ -58,7 +67,10 @@ class Transport(Protocol):
         ...
 
     async def listen(self, accept: Callable[[Connection], Awaitable[None]]) -> str:
-        """Run `accept` as a task for each connection from others. Returns the address that they use."""
+        """Run `accept` as a task for each connection from others.
+
+        Returns the address that they use.
+        """
         ...
 
     def close(self) -> None:

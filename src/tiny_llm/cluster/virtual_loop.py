@@ -26,7 +26,10 @@ class Timer(TimerHandle):
 
 # ANCHOR: loop
 class VirtualLoop(Process):
-    """The event loop of one simulated process. pumping: whether a `pump` is scheduled."""
+    """The event loop of one simulated process.
+
+    pumping: whether a `pump` is scheduled.
+    """
 
     def __init__(self, simulation: Simulation, name: str = "main"):
         super().__init__(simulation, name)

@@ -3,17 +3,15 @@
 Knows its replica, what it noted, and whom to tell. Chooses nothing.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from ..serving.chunked import ChunkedScheduler
-from ..serving.memory import Memory
-from ..serving.mixed import MixedScheduler
 from ..serving.request import Batch, Request
-from ..serving.scheduler import Scheduler
-from .cost import Formula, StepCost, StepShape, is_decode
+from .cost import is_decode
 from .courier import EVERYTHING, Courier
 from .deployment import Pool, Transport
 from .events import Event, EventLog
@@ -23,6 +21,8 @@ from .ledger import Ledger
 from .link import Link
 from .replica import Replica
 from .run import Sample, Steps, WorkerRun
+from .schedulers import scheduler_for
+from .slowed import Slowed
 from .trace_memory import TraceMemory
 from .worker_cache import tell
 
@@ -48,29 +48,6 @@ class Front(Protocol):
         ...
 
 
-def scheduler_for(pool: Pool, memory: Memory) -> Scheduler:
-    """The scheduler that a pool names."""
-    if pool.scheduler == "mixed":
-        return MixedScheduler(memory, pool.max_num_batched_tokens, pool.chunk)
-    kind = ChunkedScheduler if pool.scheduler == "chunked" else Scheduler
-    return kind(memory, pool.max_num_batched_tokens)
-
-
-class Slowed(Formula):
-    """A step-time model whose steps take `factor` times as long."""
-
-    def __init__(self, cost: StepCost):
-        self.cost, self.factor = cost, 1.0
-
-    def step_time(self, shape: StepShape) -> int:
-        """Nanoseconds."""
-        return int(self.cost.step_time(shape) * self.factor + 0.5)
-
-    def step_times(self, shape: StepShape, steps: int) -> np.ndarray:
-        """(steps,) int64, as `step_time` each."""
-        return (self.cost.step_times(shape, steps) * self.factor + 0.5).astype(np.int64)
-
-
 class TellingReplica(Replica):
     """A replica of whose cache others hear: what it evicts is told when it is evicted, not when many steps end."""
 
@@ -83,7 +60,8 @@ class Worker:
     """A worker of `pool`.
 
     number: no two workers of a run share one; name: for reports. tells: whether routers hear of its cache.
-    silent_until: ns until which nothing reaches or leaves it. lost: it will be dead before. alive: whether it serves.
+    silent_until: ns until which nothing reaches or leaves it. deadline: when its lease ends then. lost: it will be dead
+    before. alive: whether it serves. recent: start, end and prompt tokens of its last steps, None if nobody asks.
     """
 
     Memory = TraceMemory
@@ -101,8 +79,9 @@ class Worker:
         self.replica = (TellingReplica if tells else Replica)(
             simulation, scheduler_for(pool, self.memory), self.speed, front.ledger.left, self
         )
-        self.alive, self.lost = True, False
-        self.silent_until = 0
+        self.alive, self.lost, self.silent_until, self.deadline = True, False, 0, 0
+        self._unseen: list[np.ndarray] = []
+        self.recent: deque[tuple[int, int, int]] | None = None
         self._first: dict[int, bool] = {}
         """Requests whose first token here has not come."""
 
@@ -150,6 +129,14 @@ class Worker:
         self.replica.wake()
         self.speed.factor = factor
 
+    def silence(self, until: int) -> None:
+        """Nothing reaches or leaves it until then: tokens that would have left before leave then."""
+        self.replica.settle()
+        now, self.silent_until = self.simulation.now, max(self.silent_until, until)
+        self._unseen = [times for times in self._unseen if times[-1] > now]
+        for times in self._unseen:
+            times[times > now] = self.silent_until
+
     def stop(self) -> None:
         """Be gone. What it served ends with "error"."""
         self.alive, self.run.stopped = False, self.simulation.now
@@ -181,20 +168,33 @@ class Worker:
         end = int(ends[-1])
         self.run.busy.add(start, end)
         self.run.steps.append(Steps(start, end, len(ends), len(batch.steps), sum(s.end - s.start for s in prompts)))
+        if self.recent is not None:
+            tail = [start, *ends] if len(ends) < self.recent.maxlen else ends[-self.recent.maxlen - 1 :]
+            self.recent += ((int(a), int(b), self.run.steps[-1].prefill_tokens) for a, b in pairwise(tail))
         if self.lost:
             return
-        if end < self.silent_until:  # it is seen when the worker can be reached again
-            ends = np.maximum(ends, self.silent_until)
-        self.front.ledger.recorder.ran(batch, start, ends)
+        seen = ends
+        if ends[0] < self.silent_until:  # its tokens leave when the worker can be reached again
+            seen = np.maximum(ends, self.silent_until)
+            self._unseen.append(seen)
+        self.front.ledger.recorder.ran(batch, start, ends, seen)
         for request, _, _, samples in prompts:
             if samples and self._first.pop(request.uid, None):
-                self.tell(int(ends[0]), self.front.first_token, request)
+                self.tell(self.front.first_token, request)
 
     def ended(self, request: Request, time: int) -> None:
         """A request has ended here."""
         self._first.pop(request.uid, None)
-        self.tell(time, self.front.ended, request)
+        self.tell(self.front.ended, request)
 
-    def tell(self, time: int, hear: Callable[["Worker", Request], object], request: Request) -> None:
+    def tell(self, hear: Callable[["Worker", Request], object], request: Request) -> None:
         """Let the front end hear of a request, as soon as this worker can be reached."""
-        self.simulation.at(max(time, self.silent_until), Phase.ADMISSION, hear, self, request)
+        time = max(self.simulation.now, self.silent_until)
+        self.simulation.at(time, Phase.ADMISSION, self.told, hear, request)
+
+    def told(self, hear: Callable[["Worker", Request], object], request: Request) -> None:
+        """It hears now, unless the worker fell silent again, or is gone."""
+        if self.silent_until > self.simulation.now:
+            self.tell(hear, request)
+        elif self.alive:
+            hear(self, request)

@@ -105,7 +105,7 @@ def arrival_times(rng: np.random.Generator, rate: float, n: int, burstiness: flo
     The gaps are independent and Gamma distributed with shape `burstiness`, as in vLLM's benchmark: 1 is a Poisson
     process, below 1 burstier, infinity one arrival every 1 / rate. Their standard deviation is mean / sqrt(burstiness).
     A gap stands before the first arrival too.
-    Raises ValueError for a rate or burstiness that is not positive.
+    Raises ValueError, with the value, for a rate or burstiness that is not positive.
     """
     raise NotImplementedError("Week 4 Day 2 Task 1: arrival_times - see book/src/week4-02-workloads-and-slos.md#task-1")
 
