@@ -33,6 +33,8 @@ from tiny_llm_ref.serving.mixed import MixedScheduler
 from tiny_llm_ref.serving.prefix_memory import PrefixMemory
 from tiny_llm_ref.serving.request import Batch, Request, Sampled
 
+REFERENCE = Reference()
+
 # --- hashes
 
 
@@ -55,7 +57,7 @@ def test_salts_differ():
 def test_a_bad_channel_loses_nothing(seed, capacity):
     """Longer and with more workers than the graded case; three of them leave, and others take their places."""
     rng, index = Random(seed), PrefixIndex()
-    channel = Channel(Reference(), index, 6, capacity, seed)
+    channel = Channel(REFERENCE, index, 6, capacity, seed)
     for step in range(400):
         worker = rng.choice(list(channel.caches))
         channel.change(worker, random_change(rng, channel.caches[worker]))
