@@ -125,7 +125,7 @@ def test_many_steps_at_once_are_the_same_as_one_by_one(deployment: Deployment, m
 def test_a_seed_gives_the_same_bytes_in_every_process() -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
-        "from test_cluster_simulator import *\n"
+        "from test_cluster_simulator import Fault, S, load, run_of, stamps, two_pools\n"
         "run = run_of(two_pools(faults=[Fault(9 * S, 'crash', duration=S)]), load(2, 60), 5)\n"
         "print(stamps(run), run.choices, run.moves, run.samples, run.notes)"
     )

@@ -12,8 +12,8 @@ from .deployment import Pool
 from .held_memory import HeldMemory
 
 
-class HeldMixedScheduler(MixedScheduler):
-    """A `MixedScheduler`; where nothing can run, received prompts give up what they lock, the newest first."""
+class Relenting(Scheduler):
+    """Where nothing can run, received prompts give up what they lock, the newest first."""
 
     def next_batch(self) -> Batch | None:
         """As before."""
@@ -23,15 +23,12 @@ class HeldMixedScheduler(MixedScheduler):
         return batch
 
 
-class HeldChunkedScheduler(ChunkedScheduler):
-    """The same for a `ChunkedScheduler`."""
+class HeldMixedScheduler(Relenting, MixedScheduler):
+    """A `MixedScheduler` beside received prompts."""
 
-    def next_batch(self) -> Batch | None:
-        """As before."""
-        batch = super().next_batch()
-        while batch is None and self.waiting and self.memory.relent():
-            batch = super().next_batch()
-        return batch
+
+class HeldChunkedScheduler(Relenting, ChunkedScheduler):
+    """A `ChunkedScheduler` beside received prompts."""
 
 
 def scheduler_for(pool: Pool, memory: Memory) -> Scheduler:
