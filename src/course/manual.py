@@ -1,8 +1,11 @@
-"""The manual of the commands: what a command's module says of itself, and how that is laid out as a page of help.
+"""What a command says of itself: its manual, from which `--help`, the book and the tests of the examples are made.
 
-Knows the layout only: what a command takes, its parser says. No heavy imports, because every `--help` waits for them."""
+Knows no layout (that is `course.help_page`), no options (those are in the parser), and imports nothing heavy."""
 
+import importlib
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
 GROUPS = {
     "for learners": (
@@ -26,6 +29,8 @@ GROUPS = {
     "for maintainers": ("book", "lint", "mutants", "gates", "soak"),
 }
 """All commands, in the order in which one needs them."""
+OTHERS = "others"
+EXITS = ((0, "done"), (2, "a mistake; one line on standard error says what to change"))
 
 
 @dataclass(frozen=True)
@@ -41,3 +46,50 @@ class Example:
     needs: str = ""
     ends: int = 0
     untried: str = ""
+
+
+@dataclass(frozen=True)
+class Manual:
+    """What the module of a command tells: in one line, in paragraphs, by examples; files, exit statuses, what else."""
+
+    name: str
+    help: str
+    about: str
+    examples: tuple[Example, ...]
+    files: tuple[tuple[str, str], ...] = ()
+    exits: tuple[tuple[int, str], ...] = EXITS
+    see_also: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str) -> "Manual":
+        """The manual of the command `name`, which must be one."""
+        told = vars(command_module(name))
+        return cls(
+            name,
+            told["HELP"],
+            told.get("ABOUT", "").strip(),
+            told.get("EXAMPLES", ()),
+            told.get("FILES", ()),
+            told.get("EXITS", EXITS),
+            told.get("SEE_ALSO", ()),
+        )
+
+
+def command_names() -> list[str]:
+    """Names of all commands, from the files in `course/commands`: `build_ext.py` is the command `build-ext`."""
+    folder = Path(__file__).with_name("commands")
+    return sorted(p.stem.replace("_", "-") for p in folder.glob("*.py") if p.stem != "__init__")
+
+
+def command_module(name: str) -> ModuleType:
+    """The module of the command `name`, which must be one."""
+    return importlib.import_module(f"course.commands.{name.replace('-', '_')}")
+
+
+def grouped() -> dict[str, list[str]]:
+    """The commands that there are, in groups; those that no group lists come last."""
+    names = command_names()
+    listed = {name for group in GROUPS.values() for name in group}
+    groups = GROUPS | {OTHERS: tuple(name for name in names if name not in listed)}
+    present = {title: [name for name in group if name in names] for title, group in groups.items()}
+    return {title: group for title, group in present.items() if group}

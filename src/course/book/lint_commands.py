@@ -9,9 +9,9 @@ from typing import TextIO
 
 from course.book.library import Library, code_spans
 from course.book.page import Finding, Page, fences
-from course.cli import command_module, command_names
 from course.curriculum import Curriculum
 from course.errors import CourseError
+from course.manual import command_module, command_names
 
 SHELLS = ("bash", "sh", "console")
 _PLACEHOLDER = re.compile(r"<[a-zA-Z][^<>]*>|\.\.\.$|…")
