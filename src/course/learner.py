@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from course.errors import CourseError
 from course.failure import one_line, own_lines
-from course.paths import package_folder
+from course.paths import REFERENCE, package_folder
+from course.solutions import has_reference
 from course.stub import stub_of
 
 
@@ -16,9 +17,10 @@ def explained(solution: str) -> Iterator[None]:
         yield
     except Exception as error:
         if stub := stub_of(error):
+            other = f"; --solution {REFERENCE.name} runs the reference" if has_reference() else ""
             raise CourseError(
                 f"{stub.text} is still to be written (`pdm run test --week {stub.week} --day {stub.day} --task "
-                f"{stub.task}` checks it; --solution tiny_llm_ref runs the reference)"
+                f"{stub.task}` checks it{other})"
             ) from error
         if isinstance(error, CourseError):
             raise

@@ -6,8 +6,8 @@ from course.checkpoint_json import Config
 from course.errors import CourseError
 from course.memory import BYTES, GIB, Format
 from course.options import number
-from course.paths import REFERENCE
-from course.variant import OPS, SOLUTIONS
+from course.solutions import add_solution
+from course.variant import OPS
 
 SCHEDULERS = {
     "fcfs": "whole prompts, first come, first served",
@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     few = number(int, f"from 1 to {MOST}", lambda x: 1 <= x <= MOST, 16)
     parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, 1.7b, 4b, 8b, a folder, or a hub id")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
-    parser.add_argument("--solution", choices=SOLUTIONS, default=REFERENCE.name, help="whose code runs")
+    add_solution(parser, "whose code runs")
     tables = "; ".join(f"{name}: {what}" for name, what in OPS.items())
     default = "default: dense; python for tiny_llm, which may have no C++"
     parser.add_argument("--ops", choices=list(OPS), help=f"who computes a block's steps ({default}). {tables}")

@@ -17,6 +17,7 @@ from course.errors import CourseError
 from course.folder import Contents, read_config
 from course.memory import Format, default_dtype
 from course.paths import EXTENSION, REFERENCE, extension_folder, package_folder
+from course.solutions import SOLUTIONS, add_solution
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -31,7 +32,6 @@ OPS = {
     "metal": "Metal kernels, on the kernel emulator where there is no GPU",
     "metal-flash": "metal, with flash attention",
 }
-SOLUTIONS = (REFERENCE.name, "tiny_llm")
 CACHES = ("none", "dense")
 UNPACKED = {"python", "dense"}
 COMPILED = {"dense", "cpu", "fused", "flash"}
@@ -42,7 +42,7 @@ GROUPS = Packing(bits=4, group_size=64)  # what `kernels.load` makes of an unpac
 class Variant:
     """A table, and a cache or none, of one solution package."""
 
-    solution: str = REFERENCE.name
+    solution: str = SOLUTIONS[0]
     ops: str = "python"
     cache: str = "none"
 
@@ -108,7 +108,7 @@ class Variant:
 
 def add_options(parser: "argparse._ActionsContainer", ops: str = "python") -> None:
     """The options that choose a variant; `ops` is the default table."""
-    parser.add_argument("--solution", choices=SOLUTIONS, default=REFERENCE.name, help="whose code runs")
+    add_solution(parser, "whose code runs")
     tables = "; ".join(f"{name}: {what}" for name, what in OPS.items())
     parser.add_argument("--ops", choices=list(OPS), default=ops, help=f"who computes a block's steps. {tables}")
     kept = "whether keys and values are kept (default: dense; none for tiny_llm, which gets its cache in Week 2)"

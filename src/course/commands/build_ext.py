@@ -3,11 +3,13 @@
 import argparse
 import time
 
+from course.solutions import LEARNER, add_solution
+
 HELP = "build your C++ kernels in src/extensions (build-ext-ref: the reference's)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--solution", default="tiny_llm", choices=["tiny_llm", "tiny_llm_ref"])
+    add_solution(parser, "whose kernels", LEARNER)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from course.errors import CourseError
+from course.solutions import LEARNER, add_solution
 
 HELP = "run one Metal kernel on its example: values, findings, counters"
 
@@ -11,7 +12,7 @@ HELP = "run one Metal kernel on its example: values, findings, counters"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("name", nargs="?", help="the kernel to run (default: list the kernels)")
-    parser.add_argument("--solution", default="tiny_llm", choices=["tiny_llm", "tiny_llm_ref"], help="whose kernel")
+    add_solution(parser, "whose kernel", LEARNER)
     build = parser.add_mutually_exclusive_group()
     build.add_argument("--checked", action="store_true", help="look for races, bounds and barriers (the default)")
     build.add_argument("--fast", action="store_true", help="no checks: the GPU on a Mac, the fast build elsewhere")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from course.errors import CourseError
 from course.options import number
-from course.variant import SOLUTIONS
+from course.solutions import add_solution
 
 WORLDS = {
     "discovery": "no instance was seen too long, none without a lease served, no id came twice, no token was lost",
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--count", type=count, default=10_000, metavar="N", help="how many (default 10000)")
         parser.add_argument("--first", type=some, default=0, metavar="SEED", help="seed of the first (default 0)")
         parser.add_argument("--seed", type=some, metavar="SEED", help="run this one alone: how a failure is replayed")
-        parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
+        add_solution(parser, "whose code runs")
 
 
 def run(args: argparse.Namespace) -> int:

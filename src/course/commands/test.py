@@ -6,6 +6,7 @@ import sys
 
 from course.errors import CourseError
 from course.paths import ROOT, SRC
+from course.solutions import LEARNER, add_solution
 
 HELP = "grade your solution: --week 1 --day 2 --task 3 (everything after -- goes to pytest)"
 _USAGE = "pdm run test --week N [--day D] [--task T]"
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--week", type=int)
     parser.add_argument("--day", type=int)
     parser.add_argument("--task", type=int)
-    parser.add_argument("--solution", default="tiny_llm", choices=["tiny_llm", "tiny_llm_ref"])
+    add_solution(parser, "whose code is graded", LEARNER)
     parser.add_argument("--isolate", action="store_true", help="run the solution in a process of its own")
     parser.add_argument("pytest", nargs="*", metavar="-- PYTEST_ARGUMENT", help="passed on to pytest")
 
@@ -38,11 +39,12 @@ def run(args: argparse.Namespace) -> int:
         command += ["--task", str(args.task)]
     if args.isolate:
         command.append("--isolate")
+    from course.loop.progress import record
     from course.verdict import NOTHING_GRADED, supervise
 
     # Options meant for the user's other projects must not change what is graded; ours come after --.
     os.environ.pop("PYTEST_ADDOPTS", None)
-    status = supervise([*command, *args.pytest, *_files(args)])
+    status = supervise([*command, *args.pytest, *_files(args)], lambda results: record(results, args.solution))
     if status == NOTHING_GRADED:
         print("nothing was selected and run, so nothing was graded", file=sys.stderr)
     return status

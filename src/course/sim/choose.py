@@ -11,10 +11,9 @@ from itertools import combinations
 from pathlib import Path
 
 from course.errors import CourseError
-from course.paths import REFERENCE
 from course.sim.config import GROUPS, OPTIONS
 from course.sim.option import FLAG, Value
-from course.variant import SOLUTIONS
+from course.solutions import add_solution
 
 SHAPE = {"input-mean", "input-cv", "output-mean", "output-cv"}
 PREFIXES = {"prefixes", "prefix-tokens", "prefix-zipf"}
@@ -36,7 +35,7 @@ NEEDS = {"turns": "sessions", "prefix-tokens": "prefixes", "prefix-zipf": "prefi
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The configuration file, and a flag for each option."""
     parser.add_argument("config", nargs="?", type=Path, metavar="FILE.toml", help="a configuration; flags win over it")
-    parser.add_argument("--solution", choices=SOLUTIONS, default=REFERENCE.name, help="whose code runs")
+    add_solution(parser, "whose code runs")
     for group, kind in GROUPS.items():
         box = parser.add_argument_group(f"[{group}]", kind.__doc__)
         for one in (one for one in OPTIONS.values() if one.group == group):

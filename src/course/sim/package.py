@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from course.errors import CourseError
+from course.solutions import SOLUTIONS
 
 
 @dataclass(frozen=True)
@@ -21,4 +22,4 @@ class Package:
         except ModuleNotFoundError as error:
             if not (error.name and full.startswith(error.name)):
                 raise
-            raise CourseError(f"there is no module {full}: use --solution tiny_llm_ref, or `pdm run starter`") from None
+            raise CourseError(f"there is no module {full}: use --solution {SOLUTIONS[0]}, or `pdm run starter`") from None

@@ -9,13 +9,14 @@ HELP = "measure the course's engine here, and fit a step-time model"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     from course.options import number
-    from course.variant import OPS, SOLUTIONS
+    from course.solutions import add_solution
+    from course.variant import OPS
 
     count = number(int, "of at least 1", lambda x: x >= 1, 16)
     parser.add_argument("--out", type=Path, default=Path("calibration.json"), metavar="FILE", help="where to write it")
     parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, a folder, or a hub id (default tiny)")
     parser.add_argument("--ops", choices=list(OPS), default="dense", help="who computes steps (default dense)")
-    parser.add_argument("--solution", choices=SOLUTIONS, default="tiny_llm_ref", help="whose engine and simulator run")
+    add_solution(parser, "whose engine and simulator run")
     parser.add_argument("--requests", type=count, default=60, metavar="N", help="of each load (default 60)")
     parser.add_argument("--rows", type=count, default=16, metavar="N", help="requests that run at once (default 16)")
     parser.add_argument("--token-budget", type=count, default=256, metavar="N", help="tokens of a batch (default 256)")

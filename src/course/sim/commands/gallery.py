@@ -13,13 +13,13 @@ HELP = "failures of real systems, and their repairs"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     from course.sim.outputs import add_plots
-    from course.variant import SOLUTIONS
+    from course.solutions import add_solution
 
     which = parser.add_mutually_exclusive_group()
     which.add_argument("name", nargs="?", metavar="NAME", help="a scenario (default: list all)")
     which.add_argument("--all", action="store_true", help="play all, and show the number of each that falls most")
     add_plots(parser)
-    parser.add_argument("--solution", choices=SOLUTIONS, default="tiny_llm_ref", help="whose simulator runs")
+    add_solution(parser, "whose simulator runs")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,13 +9,13 @@ HELP = "predict measured runs, and print the errors"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     from course.options import number
-    from course.variant import SOLUTIONS
+    from course.solutions import add_solution
 
     count = number(int, "of at least 1", lambda x: x >= 1, 16)
     positive = number(float, "above 0", lambda x: x > 0, 1.5)
     time = number(float, "of at least 0", lambda x: x >= 0, 1.5)
     parser.add_argument("--json", type=Path, metavar="FILE", help="the same as JSON")
-    parser.add_argument("--solution", choices=SOLUTIONS, default="tiny_llm_ref", help="whose simulator runs")
+    add_solution(parser, "whose simulator runs")
     vllm = parser.add_argument_group("a run of vLLM, in the layout of LLMServingSim's data")
     vllm.add_argument("--vllm", type=Path, metavar="DIR", help="folder with the run and kernel times")
     vllm.add_argument("--workload", type=Path, metavar="FILE", help="another workload.jsonl")
