@@ -22,4 +22,6 @@ class Package:
         except ModuleNotFoundError as error:
             if not (error.name and full.startswith(error.name)):
                 raise
-            raise CourseError(f"there is no module {full}: use --solution {SOLUTIONS[0]}, or `pdm run starter`") from None
+            raise CourseError(
+                f"there is no module {full}: use --solution {SOLUTIONS[0]}, or `pdm run starter`"
+            ) from None
