@@ -4,19 +4,37 @@ import argparse
 import sys
 from pathlib import Path
 
+from course.manual import Example
 from course.served_options import add_options
 
 HELP = "answer a file of requests"
-DESCRIPTION = (
-    f'{HELP}. A line is an OpenAI batch request, or simply {{"prompt": ...}} or {{"messages": [...]}} with any other '
-    "field of a request. Answers are written as they come, in OpenAI's batch format. A run that was stopped goes on "
-    "where it was: lines with an answer in the output file are not asked again, lines that failed are."
+ABOUT = """
+Answers a file of requests with as many at once as the engine can run. A line is an OpenAI batch request, or
+simply {"prompt": ...} or {"messages": [...]} with any other field of a request.
+
+Answers are written as they come, in OpenAI's batch format. A run that was stopped goes on where it was: lines
+with an answer in the output file are not asked again, lines that failed are.
+"""
+EXAMPLES = (
+    Example("pdm run batch requests.jsonl", "answers in requests.out.jsonl", needs="requests"),
+    Example(
+        "pdm run batch requests.jsonl --out answers.jsonl --rows 4 --max-len 256",
+        "four at a time, none longer than 256 tokens",
+        needs="requests",
+    ),
 )
+EXITS = (
+    (0, "all lines were answered"),
+    (1, "some lines could not be answered; standard error says why"),
+    (2, "a mistake; one line on standard error says what to change"),
+    (130, "ended by Ctrl-C; the same command goes on"),
+)
+FILES = (("FILE.out.jsonl", "the answers, one a line; or what --out names"),)
+SEE_ALSO = ("serve", "main")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.description = DESCRIPTION
     parser.add_argument("file", type=Path, metavar="FILE.jsonl", help="one request a line")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the answers (default: FILE.out.jsonl)")
     add_options(parser)

@@ -8,9 +8,31 @@ import sys
 from pathlib import Path
 
 from course.errors import CourseError
+from course.manual import Example
 from course.paths import ROOT
 
 HELP = "measure speed"
+ABOUT = """
+Runs one of the benchmarks of benches/ and prints its table: what the machine is, what was measured, how far
+readings spread. `pdm run bench NAME --help` explains one. On a busy machine trust ratios, not speeds.
+
+--json FILE keeps the numbers (bench, machine, and the benchmark's own fields), --plot FILE draws them where
+the benchmark can.
+"""
+EXAMPLES = (
+    Example(
+        "pdm run bench roofline",
+        "how fast this machine reads memory, multiplies and adds",
+        untried="measures for a minute",
+    ),
+    Example(
+        "pdm run bench ladder --json ladder.json --plot ladder.svg",
+        "what each step of Week 2 gains",
+        untried="measures for minutes",
+    ),
+    Example("pdm run bench serve --url http://127.0.0.1:8000", "load on a server that runs", untried="needs a server"),
+)
+SEE_ALSO = ("kernel", "serve", "week2-02-roofline.md")
 BENCHES = ROOT / "benches"
 PLOTS = {".svg", ".png", ".pdf"}
 

@@ -4,9 +4,21 @@ import argparse
 from pathlib import Path
 
 from course.errors import CourseError
+from course.manual import Example
 from course.paths import BOOK
 
-HELP = "build the book (or --serve it)"
+HELP = "build the book, or serve it while you write"
+ABOUT = """
+Builds the book with mdBook into book/build, or serves it and rebuilds it on every save. --figures redraws
+figures from their scripts in book/figures and stops.
+"""
+EXAMPLES = (
+    Example("pdm run book", "build it: book/build/index.html"),
+    Example("pdm run book --serve", "read it at http://localhost:3000", untried="runs until it is told to stop"),
+    Example("pdm run book --figures process-boundary", "redraw one figure, in light and dark"),
+)
+FILES = (("book/src/", "the chapters"), ("book/figures/", "what draws the figures"), ("book/build/", "the pages"))
+SEE_ALSO = ("lint", "book/README.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,9 +3,28 @@
 import argparse
 import time
 
+from course.manual import Example
 from course.solutions import LEARNER, add_solution
 
-HELP = "build your C++ kernels in src/extensions (build-ext-ref: the reference's)"
+HELP = "build the C++ kernels of your package"
+ABOUT = """
+Compiles the C++ of src/extensions (from Week 2 Day 4 on), and says what was built. `build-ext-ref` compiles
+the reference's. Tests and programs that need the library build it by themselves: this command is for seeing
+the compiler's messages alone, and for building ahead.
+
+The first build takes a minute or more, later ones only what has changed.
+"""
+EXAMPLES = (
+    Example("pdm run build-ext", "build yours", untried="compiles for minutes"),
+    Example("pdm run build-ext-ref", "build the reference's", untried="compiles for minutes"),
+)
+EXITS = ((0, "the library is there and up to date"), (2, "it does not compile, or a compiler is missing"))
+FILES = (
+    ("src/extensions/", "the sources"),
+    (".course/build/", "what the compiler left; it can be deleted"),
+    ("src/tiny_llm/_ext.*.so", "the library"),
+)
+SEE_ALSO = ("kernel", "doctor", "week2-04-cpu-kernels.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-HELP = "maintainers: check that the untouched starter passes no graded test"
+from course.manual import Example
+
+HELP = "check that the untouched starter passes no graded test"
+ABOUT = """
+Generates a starter in a scratch folder and runs every graded test on it. Each must end as TODO, or as blocked
+by another task: a test that passes would give points for nothing.
+"""
+EXAMPLES = (Example("pdm run gates", "all weeks", untried="takes minutes"),)
+EXITS = ((0, "the starter earns nothing"), (1, "some test passes or fails otherwise; standard error says which"))
+SEE_ALSO = ("mutants", "starter", "CONTRIBUTING.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

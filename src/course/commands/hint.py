@@ -3,14 +3,27 @@
 import argparse
 
 from course.hints import LEVELS, NAMES, command, next_level, remember
+from course.manual import Example
 
 HELP = "show the next hint for a task"
+ABOUT = """
+Three hints for each task: a nudge, the invariant, nearly the code. Each call shows the next one, and the last
+one again. They are the same as in the collapsed boxes of the chapter.
+
+How many you have seen is remembered in .course/state.json. Nothing else is touched.
+"""
+EXAMPLES = (
+    Example("pdm run hint --week 1 --day 1 --task 1", "the next hint of the first task"),
+    Example("pdm run hint --week 1 --day 1 --task 1 --level 2", "the second one, whatever was shown before"),
+)
+FILES = ((".course/state.json", "the level shown last, for each task; it can be deleted"),)
+SEE_ALSO = ("test", "status", "solution", "studying.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--week", type=int, required=True)
-    parser.add_argument("--day", type=int, required=True)
-    parser.add_argument("--task", type=int, required=True)
+    parser.add_argument("--week", type=int, required=True, metavar="N", help="the week")
+    parser.add_argument("--day", type=int, required=True, metavar="N", help="the day of the week")
+    parser.add_argument("--task", type=int, required=True, metavar="N", help="the task of the day")
     parser.add_argument("--level", type=int, choices=LEVELS, help="1 nudge, 2 invariant, 3 nearly code (default: next)")
 
 

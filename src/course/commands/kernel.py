@@ -4,9 +4,28 @@ import argparse
 from pathlib import Path
 
 from course.errors import CourseError
+from course.manual import Example
 from course.solutions import LEARNER, add_solution
 
 HELP = "run one Metal kernel on its example: values, findings, counters"
+ABOUT = """
+Runs one of your Metal kernels on the example that its wrapper states, on the kernel emulator, and tells what
+it computed: the first values, what the checks found (races, accesses out of bounds, barriers that not all
+threads reach), and counters of memory traffic. It needs no GPU. Without a name it lists the kernels.
+
+--json prints one object with the same facts: kernel, shapes, values, findings, counters.
+"""
+EXAMPLES = (
+    Example("pdm run kernel --solution tiny_llm_ref", "list the kernels"),
+    Example("pdm run kernel add --solution tiny_llm_ref", "run the reference's first one, with all checks"),
+    Example(
+        "pdm run kernel swiglu --solution tiny_llm_ref --map accesses.svg", "draw which thread touches which element"
+    ),
+    Example("pdm run kernel add", "yours, once it is written", ends=2),
+)
+EXITS = ((0, "it ran"), (1, "the checks found something"), (2, "a mistake, or a kernel still to be written"))
+FILES = (("src/extensions/metal/", "your kernels"),)
+SEE_ALSO = ("build-ext", "bench", "kernel-emulator.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

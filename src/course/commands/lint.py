@@ -2,7 +2,19 @@
 
 import argparse
 
+from course.manual import Example
+
 HELP = "check the book: links, commands, grammar, glossary, spelling"
+ABOUT = """
+Checks the book against its own rules: links and anchors, the grammar of chapters, terms of the glossary,
+spelling, and that every command line in it is one that the course takes.
+"""
+EXAMPLES = (
+    Example("pdm run lint", "all chapters"),
+    Example("pdm run lint setup.md", "only the findings of one chapter"),
+)
+EXITS = ((0, "the book is clean"), (1, "there are findings, a line for each"), (2, "a package of the book is missing"))
+SEE_ALSO = ("book", "CONTRIBUTING.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,17 +5,46 @@ import contextlib
 import os
 import sys
 
+from course.manual import Example
 from course.options import non_blank, non_empty, number
 from course.variant import Variant, add_options
 
 HELP = "chat with a model, or answer one --prompt"
-DESCRIPTION = f"{HELP}. Without --prompt, every line of standard input is a message."
+ABOUT = """
+Loads a model and talks, with course code only: the reference's, or yours with --solution tiny_llm (once Week
+1 is done). Without --prompt, every line of standard input is a message; /clear forgets the conversation,
+/quit or Ctrl-D ends it. The embedded model `tiny` needs no network.
+
+--ops and --cache choose who computes, so that each optimisation can be compared with the one before it;
+--stats reports speed and memory.
+"""
+EXAMPLES = (
+    Example("pdm run main", "a chat with the embedded model", untried="reads messages from the terminal"),
+    Example("pdm run main --prompt 'Tell me a story about a fox.' --max-tokens 20", "one answer, and the end"),
+    Example(
+        "pdm run main --prompt 'Once upon a time' --raw --seed 1 --max-tokens 20 --ops python --cache none --stats",
+        "go on with a text, by the plain operations of Week 1; with speed and memory",
+    ),
+    Example(
+        "pdm run main --solution tiny_llm --prompt Hello", "on your own code; it says which task is missing", ends=2
+    ),
+    Example(
+        "pdm run main --model 0.6b",
+        "the real Qwen3-0.6B on the same code",
+        untried="downloads 1.5 GB at its first start",
+    ),
+)
+EXITS = (
+    (0, "done"),
+    (2, "a mistake, or a task still to be written; one line on standard error says which"),
+    (130, "ended by Ctrl-C"),
+)
+SEE_ALSO = ("serve", "bench", "week1-06-generation.md")
 FALLBACK = {"temperature": 0.7, "top_k": 20, "top_p": 0.95}  # where the checkpoint recommends nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.description = DESCRIPTION
     parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, 1.7b, 4b, 8b, a folder, or a hub id")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="format of the weights")
     add_options(parser.add_argument_group("how the model runs"))

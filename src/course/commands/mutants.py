@@ -7,23 +7,54 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from course.errors import CourseError
+from course.manual import Example
 
 if TYPE_CHECKING:
     from course.curriculum import Day
     from course.mutants import Mutant
 
-HELP = "check the tests: mutants must fail with their message, alternatives must pass"
+HELP = "check the tests: mutants must fail, alternatives must pass"
+ABOUT = """
+Tests the tests. A mutant is the reference with one mistake: the test that it names must fail on it, with the
+message that it names. An alternative is a correct solution in another style, and must pass. Scratch copies
+are changed, never the reference.
+
+Run it after every change of a graded test, of the reference, or of a mutant.
+"""
+EXAMPLES = (
+    Example("pdm run mutants --week 1 --day 1", "all mutants and alternatives of a day", untried="takes minutes"),
+    Example("pdm run mutants --week 1 --day 1 --name no-maximum", "one mutant"),
+    Example(
+        "pdm run mutants --week 1 --day 1 --full",
+        "the whole day for each mutant, and what kills it",
+        untried="takes minutes",
+    ),
+    Example(
+        "pdm run mutants --week 1 --day 1 --score --limit 10",
+        "how many of ten automatic mutants the day's tests kill",
+        untried="takes minutes",
+    ),
+)
+EXITS = (
+    (0, "every mutant died with its message, every alternative passed"),
+    (1, "some did not; standard error says which"),
+    (2, "a mistake; one line on standard error says what to change"),
+)
+FILES = (("tests_refsol/week_N/mutants/", "the mutants"), ("tests_refsol/week_N/alternatives/", "the alternatives"))
+SEE_ALSO = ("gates", "test", "CONTRIBUTING.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--week", type=int, help="only this week")
-    parser.add_argument("--day", type=int, help="only this day of the week")
+    parser.add_argument("--week", type=int, metavar="N", help="only this week")
+    parser.add_argument("--day", type=int, metavar="N", help="only this day of the week")
     parser.add_argument("--name", help="only the mutant of this name, and no alternatives")
     parser.add_argument("--full", action="store_true", help="run the whole day for each mutant; report what kills it")
     parser.add_argument("--score", action="store_true", help="an automatic mutation score for each day instead")
-    parser.add_argument("--limit", type=int, default=40, help="at most this many automatic mutants a day (0: all)")
-    parser.add_argument("--seed", type=int, default=0, help="which ones, where there are more")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument(
+        "--limit", type=int, default=40, metavar="N", help="at most this many automatic mutants a day (0: all)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones, where there are more")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,16 +10,46 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course.errors import CourseError
+from course.manual import Example
 from course.options import number
 from course.served_options import add_options
 
-HELP = "serve a model to OpenAI clients, and to a web page that shows the engine at work"
-DESCRIPTION = f"{HELP}. Ctrl-C or SIGTERM let running requests end; a second one ends them."
+HELP = "serve a model to OpenAI clients, and show the engine at work"
+ABOUT = """
+An OpenAI-compatible HTTP server with a web page that shows scheduler, pages and prefix tree at work, on the
+engine of Week 3: the reference's, or yours with --solution tiny_llm. --scheduler, --memory, --attention and
+--loop choose its parts, so that an engine of which only some parts are written serves, too.
+
+Ctrl-C or SIGTERM let running requests end; a second one ends them. It listens on this machine only, unless
+--host says otherwise.
+"""
+EXAMPLES = (
+    Example(
+        "pdm run serve", "http://127.0.0.1:8000 on the reference's engine", untried="runs until it is told to stop"
+    ),
+    Example(
+        "pdm run serve --port 0 --rows 8 --pages 256 --trace engine.json",
+        "any free port, a small engine, recorded for ui.perfetto.dev",
+        untried="runs until it is told to stop",
+    ),
+    Example(
+        "pdm run serve --solution tiny_llm --scheduler fcfs --memory rows --loop normal",
+        "your engine after the first day of Week 3",
+        untried="runs until it is told to stop",
+    ),
+    Example("pdm run serve --rows 0", "a size that makes no sense is refused", ends=2),
+)
+EXITS = (
+    (0, "ended after a signal, all requests answered"),
+    (1, "the engine failed"),
+    (2, "a mistake; one line on standard error says what to change"),
+    (130, "ended by a second signal"),
+)
+SEE_ALSO = ("batch", "bench", "soak", "week3-07-server.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.description = DESCRIPTION
     some = number(float, "above 0", lambda x: x > 0, 30)
     count = number(int, "of at least 1", lambda x: x >= 1, 256)
     port = number(int, "from 0 to 65535", lambda x: 0 <= x <= 65535, 8000)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from course.errors import CourseError
+from course.manual import Example
 from course.options import number
 from course.solutions import add_solution
 
@@ -16,7 +17,28 @@ WORLDS = {
 }
 """Of `soak cluster`: what holds where no schedule failed, by world. Each is made in course/soak/cluster.py."""
 
-HELP = "test the engine and the cluster at random: `soak serve`, `soak schedules`, `soak cluster`"
+HELP = "test the engine and the cluster at random, as long as you like"
+ABOUT = """
+Random tests that find what examples do not. `soak serve` puts clients on a real server, who ask, check every
+text and leave at any moment. `soak schedules` runs requests and aborts over every scheduler, memory and loop.
+`soak cluster` runs crashes, partitions and blocked loops over the parts of Week 4, in virtual time.
+
+A failure names its seed; --seed plays that one again.
+"""
+EXAMPLES = (
+    Example("pdm run soak schedules --count 20", "twenty random schedules of the reference's engine"),
+    Example("pdm run soak schedules --seed 7", "one alone, by its seed: how a failure is replayed"),
+    Example("pdm run soak cluster --world discovery --count 20", "twenty worlds of crashes and partitions"),
+    Example(
+        "pdm run soak serve --seconds 3600 --clients 48", "an hour of clients on a real server", untried="takes an hour"
+    ),
+)
+EXITS = (
+    (0, "nothing was wrong"),
+    (1, "something was wrong; standard error says what, and with which seed"),
+    (2, "a mistake; one line on standard error says what to change"),
+)
+SEE_ALSO = ("serve", "sim", "week3-overview.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,35 @@ from datetime import datetime
 from pathlib import Path
 
 from course.errors import CourseError
+from course.manual import Example
 from course.paths import REFERENCE, ROOT, SRC, extension_folder, source_file
 
-HELP = "generate the learner's src/tiny_llm and src/extensions from the reference"
+HELP = "write the untouched starter, after a backup of your work"
+ABOUT = """
+Writes the learner's package, src/tiny_llm, and the C++ and Metal sources in src/extensions, as they are
+before anybody has worked on them. Every task is a stub that names itself and its chapter.
+
+A package that holds work is never replaced unless you say --force, and then a copy of it is kept. To start
+one task or one day again, use `reset`; to start in the middle of the course, use `checkout`.
+"""
+EXAMPLES = (
+    Example("pdm run starter", "write the starter where there is none yet"),
+    Example(
+        "pdm run starter --check",
+        "write nothing; tell which files are not as a fresh starter has them",
+        needs="work",
+        ends=1,
+    ),
+    Example("pdm run starter --force", "start the whole course again; a copy of your work is kept", needs="work"),
+    Example("pdm run starter --target fresh/tiny_llm", "a second starter, to look at"),
+)
+EXITS = (
+    (0, "written, or up to date"),
+    (1, "with --check: some file is not as in a fresh starter"),
+    (2, "a mistake, or work that would be lost; one line on standard error says what to do"),
+)
+FILES = (("src/tiny_llm/", "your package"), ("src/extensions/", "your C++ and Metal sources"))
+SEE_ALSO = ("reset", "checkout", "restore", "update")
 TARGET = SRC / "tiny_llm"
 BACKUP = ROOT / ".course" / "backup"
 

@@ -5,10 +5,47 @@ import os
 import sys
 
 from course.errors import CourseError
+from course.manual import Example
 from course.paths import ROOT, SRC
 from course.solutions import LEARNER, add_solution
 
-HELP = "grade your solution: --week 1 --day 2 --task 3 (everything after -- goes to pytest)"
+HELP = "grade your solution: a week, a day or a task"
+ABOUT = """
+Runs the graded tests of a week, a day or a task on your package, src/tiny_llm. A table at the end says for
+each task whether it is done, failing, to do, or blocked by an earlier task, and what to open next. Messages
+about failures stand above the table: the property that does not hold, the first wrong value, and often the
+likely mistake.
+
+Nothing is changed but your progress, which `status` shows. The result counts only if the run came to its end:
+code that ends the process has not passed.
+"""
+EXAMPLES = (
+    Example("pdm run test --week 1 --day 1 --task 1", "one task", needs="work"),
+    Example("pdm run test --week 1 --day 1", "a day; red at first", ends=1),
+    Example(
+        "pdm run test --week 1 --day 1 --isolate",
+        "the same, with your code in a process of its own, so that a crash fails one case only",
+        needs="work",
+    ),
+    Example(
+        "pdm run test --week 1 --day 1 -- -k softmax -x",
+        "only properties with this word; stop at the first that fails",
+        needs="work",
+    ),
+    Example("pdm run test-refsol --week 1 --day 1", "the same tests on the reference"),
+)
+EXITS = (
+    (0, "all that was asked for was graded and passed"),
+    (1, "something did not pass"),
+    (2, "a mistake; one line on standard error says what to change"),
+    (5, "nothing was selected, so nothing was graded"),
+)
+FILES = (
+    ("src/tiny_llm/", "what is graded, with src/extensions/"),
+    ("tests_refsol/", "the tests"),
+    (".course/state.json", "your progress; it can be deleted"),
+)
+SEE_ALSO = ("watch", "hint", "status", "debugging-numerics.md")
 _USAGE = "pdm run test --week N [--day D] [--task T]"
 _QUIET = (
     "-qq",
@@ -23,9 +60,9 @@ _QUIET = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--week", type=int)
-    parser.add_argument("--day", type=int)
-    parser.add_argument("--task", type=int)
+    parser.add_argument("--week", type=int, metavar="N", help="the week (needed, but for the reference)")
+    parser.add_argument("--day", type=int, metavar="N", help="only this day of the week")
+    parser.add_argument("--task", type=int, metavar="N", help="only this task of the day")
     add_solution(parser, "whose code is graded", LEARNER)
     parser.add_argument("--isolate", action="store_true", help="run the solution in a process of its own")
     parser.add_argument("pytest", nargs="*", metavar="-- PYTEST_ARGUMENT", help="passed on to pytest")
