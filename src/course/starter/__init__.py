@@ -1,5 +1,6 @@
 """The starter generator: the learner's package, made from the reference and the registry."""
 
-from course.starter.generate import generate, read_package, render
+from course.starter.generate import generate, read_package, render, render_file
+from course.starter.symbols import Done, nothing
 
-__all__ = ["generate", "read_package", "render"]
+__all__ = ["Done", "generate", "nothing", "read_package", "render", "render_file"]

@@ -1,4 +1,6 @@
-"""The learner's package from the reference package: task bodies become stubs, all other text is kept."""
+"""The learner's package from the reference package: task bodies become stubs, all other text is kept.
+
+Tasks that are `done` keep the reference's body, with the helpers and imports that it needs: a checkpoint."""
 
 import ast
 from pathlib import Path
@@ -11,7 +13,7 @@ from course.starter.header import header
 from course.starter.prune import prune
 from course.starter.regions import regions, stubbed_source
 from course.starter.source import apply, split_lines
-from course.starter.symbols import check_found, check_listed, stubs
+from course.starter.symbols import Done, check_found, check_listed, nothing, stubs
 
 BUILT = {".pyc", ".so", ".dylib", ".pyd"}
 LEFT = {"__pycache__", "build"}  # folders in which only programs write
@@ -29,14 +31,19 @@ def generate(curriculum: Curriculum, src: Path, dst: Path) -> None:
         path.write_bytes(content)
 
 
-def render(curriculum: Curriculum, src: Path) -> dict[str, bytes]:
+def render(curriculum: Curriculum, src: Path, done: Done = nothing) -> dict[str, bytes]:
     """The starter's files by name. Raises CourseError where the registry and the reference disagree."""
     sources = read_package(src)
     for name in curriculum.files:
         if name not in sources:
             place = source_file(Path(src.name), name)
             raise CourseError(f"{place}: the curriculum lists this file, but it is missing: write or unlist it")
-    return {name: _render(src.name, name, content, curriculum) for name, content in sources.items()}
+    return {name: _render(src.name, name, content, curriculum, done) for name, content in sources.items()}
+
+
+def render_file(curriculum: Curriculum, src: Path, name: str, done: Done = nothing) -> bytes:
+    """One file of the starter. Raises FileNotFoundError for one that the reference does not have."""
+    return _render(src.name, name, source_file(src, name).read_bytes(), curriculum, done)
 
 
 def read_package(folder: Path) -> dict[str, bytes]:
@@ -55,10 +62,10 @@ def _read_folder(folder: Path) -> dict[str, bytes]:
     return {name.as_posix(): path.read_bytes() for name, path in names.items() if name not in hidden}
 
 
-def _render(package: str, name: str, content: bytes, curriculum: Curriculum) -> bytes:
+def _render(package: str, name: str, content: bytes, curriculum: Curriculum, done: Done) -> bytes:
     listed = curriculum.files.get(name)
     if name.endswith(".py"):
-        return _render_file(package, name, content, listed)
+        return _render_file(package, name, content, listed, done)
     if not name.endswith(MARKED):
         return content
     file = str(source_file(Path(package), name))
@@ -68,10 +75,10 @@ def _render(package: str, name: str, content: bytes, curriculum: Curriculum) -> 
         raise CourseError(f"{file}: is no text: {error}") from None
     if listed is None and regions(file, text):
         raise CourseError(f"{file}: marks tasks, but the curriculum does not list it: list it or drop the comments")
-    return content if listed is None else stubbed_source(file, text, listed).encode()
+    return content if listed is None else stubbed_source(file, text, listed, done).encode()
 
 
-def _render_file(package: str, name: str, content: bytes, listed: FileSymbols | None) -> bytes:
+def _render_file(package: str, name: str, content: bytes, listed: FileSymbols | None, done: Done) -> bytes:
     file = f"{package}/{name}"
     try:
         text = content.decode()
@@ -84,14 +91,14 @@ def _render_file(package: str, name: str, content: bytes, listed: FileSymbols | 
     if listed is None:
         return content
     check_found(file, tree, listed)
-    return stubbed(file, text, listed).encode() if listed.tasks else content
+    return stubbed(file, text, listed, done).encode() if listed.tasks else content
 
 
-def stubbed(file: str, text: str, listed: FileSymbols) -> str:
+def stubbed(file: str, text: str, listed: FileSymbols, done: Done = nothing) -> str:
     """The starter's text of one task file, whose name `file` is for errors only."""
     tree, lines = ast.parse(text), split_lines(text)
     check_listed(file, tree, listed)
-    edits = [stub_body(lines, node, message) for node, message in stubs(file, tree, listed)]
+    edits = [stub_body(lines, node, message) for node, message in stubs(file, tree, listed, done)]
     starter = prune(text, apply(text, edits), listed)
     opens_with_docstring = ast.get_docstring(tree) is not None and tree.body[0].lineno == 1
     return header(listed) + ("" if opens_with_docstring else "\n") + starter

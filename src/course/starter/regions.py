@@ -9,6 +9,7 @@ from course.curriculum import FileSymbols
 from course.errors import CourseError
 from course.starter.header import header
 from course.starter.source import split_lines
+from course.starter.symbols import Done, nothing
 
 _MARKER = re.compile(r"\s*//\s*(begin|end) task: (\S+)\s*$")
 _ALMOST = re.compile(r"//.*\b(begin|end) task\b")
@@ -50,7 +51,7 @@ def regions(file: str, text: str) -> dict[str, Region]:
     return found
 
 
-def stubbed_source(file: str, text: str, listed: FileSymbols) -> str:
+def stubbed_source(file: str, text: str, listed: FileSymbols, done: Done = nothing) -> str:
     """The starter's text of one C++ or Metal file. Raises CourseError where its regions are not those listed."""
     found = regions(file, text)
     for name, task in listed.tasks.items():
@@ -64,7 +65,11 @@ def stubbed_source(file: str, text: str, listed: FileSymbols) -> str:
     statement = _metal_stub if file.endswith(".metal") else _cpp_stub
     if statement is _cpp_stub and "#include <stdexcept>" not in text:
         raise CourseError(f"{file}: needs `#include <stdexcept>`, because a task's stub throws std::runtime_error")
-    bodies = {name: f"{found[name].indent}{statement(task.stub(name))}\n" for name, task in listed.tasks.items()}
+    bodies = {
+        name: f"{found[name].indent}{statement(task.stub(name))}\n"
+        for name, task in listed.tasks.items()
+        if not done(task)
+    }
     return header(listed, "//") + "\n" + _with_bodies(text, found, bodies)
 
 

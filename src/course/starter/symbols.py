@@ -2,13 +2,14 @@
 
 import ast
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from course.curriculum import FileSymbols, Task
 from course.errors import CourseError
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Done = Callable[[Task], bool]  # whether a task keeps the reference's body
 COMPOUND = (ast.If, ast.Try, ast.TryStar, ast.With, ast.For, ast.While)
 
 
@@ -17,6 +18,11 @@ class Definition(NamedTuple):
 
     name: str
     node: ast.stmt
+
+
+def nothing(task: Task) -> bool:
+    """No task is done: the untouched starter."""
+    return False
 
 
 def is_private(name: str) -> bool:
@@ -82,8 +88,8 @@ def listed_under(name: str, listed: FileSymbols) -> tuple[str | None, Task | Non
     return None, None
 
 
-def stubs(file: str, tree: ast.Module, listed: FileSymbols) -> list[tuple[Function, str]]:
-    """The functions that the learner writes, each with the text its stub raises. Raises CourseError."""
+def stubs(file: str, tree: ast.Module, listed: FileSymbols, done: Done) -> list[tuple[Function, str]]:
+    """The functions that the learner is still to write, each with the text its stub raises. Raises CourseError."""
     found, used = [], set()
     for name, node in definitions(tree.body):
         cover, task = listed_under(name, listed)
@@ -92,8 +98,9 @@ def stubs(file: str, tree: ast.Module, listed: FileSymbols) -> list[tuple[Functi
         inherited = cover != name
         if inherited and (is_private(node.name) or not has_body(node)):
             continue
-        found.append((node, task.stub(name)))
         used.add(cover)
+        if not done(task):
+            found.append((node, task.stub(name)))
     for name, task in listed.tasks.items():
         if name not in used and name in {d.name for d in definitions(tree.body)}:
             raise CourseError(f'{file}: "{name}" of {task.label} has no body to write: list it in [day.given] instead')
