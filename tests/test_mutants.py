@@ -16,7 +16,8 @@ from course.errors import CourseError
 from course.gates import starter_problems
 from course.mutants import Mutant, load_mutants, problems_of, run_mutant, verdict
 from course.mutation_score import changes_of, score_day
-from course.scratch import TIMED_OUT, grade, scratch
+from course.scratch import grade, scratch
+from course.warm import TIMED_OUT
 
 if TYPE_CHECKING:
     from conftest import SmallCourse

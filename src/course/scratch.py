@@ -3,29 +3,29 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from course.errors import CourseError
 from course.paths import REFERENCE, ROOT, SRC, extension_folder
 from course.summary import Result
+from course.warm import run_pytest
 
-TIMED_OUT = 124
 # Only what grading needs: other plugins take half the time of a run.
-_PYTEST = ("-m", "pytest", "-qq", "--tb=no", "-rN", "--no-header", "--import-mode=importlib", "-p", "no:cacheprovider")
+_PYTEST = (
+    *("-qq", "--tb=no", "-rN", "--no-header", "--disable-warnings"),
+    *("--import-mode=importlib", "-p", "no:cacheprovider"),
+)
 _PLUGINS = ("-p", "course.plugin", "-p", "pytest_timeout")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a graded run left: pytest's exit status (or `TIMED_OUT`), the results of its cases, and what it printed."""
+    """What a graded run left: pytest's exit status (or `warm.TIMED_OUT`), its cases' results, and what it printed."""
 
     status: int
     results: list[Result]
@@ -70,37 +70,13 @@ def grade(package: Path, tests: list[Path], *options: str, timeout: float = 600.
     """
     results = package.parent / "results.json"
     results.unlink(missing_ok=True)
-    command = [sys.executable, *_PYTEST, *_PLUGINS, "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
-    command += ["--solution", package.name, "--results", str(results), *options, *map(str, tests)]
+    arguments = [*_PYTEST, *_PLUGINS, "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    arguments += ["--solution", package.name, "--results", str(results), *options, *map(str, tests)]
     environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"} | {
         "PYTHONPATH": os.pathsep.join([str(package.parent), str(SRC)]),
         "PYTHONDONTWRITEBYTECODE": "1",  # two changes within a second would share one .pyc file
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    status, output = _run(command, environment, timeout)
+    status, output = run_pytest(arguments, environment, timeout)
     written = json.loads(results.read_text()) if results.exists() else []
     return Report(status, [Result(**result) for result in written], output)
-
-
-def _run(command: list[str], environment: dict[str, str], timeout: float) -> tuple[int, str]:
-    """Like `subprocess.run`, but a run that is cut off takes the processes it started with it."""
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        output = process.communicate(timeout=timeout)[0]
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        return TIMED_OUT, f"killed after {timeout:g} s"
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
