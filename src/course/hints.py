@@ -1,10 +1,11 @@
 """Three hints per task, one at a time: a nudge, an invariant, nearly the code. Remembers how many were shown."""
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 from course.curriculum import Task
-from course.state import STATE, read_state, write_state
+from course.state import STATE, State, read_state, update_state
 
 LEVELS = (1, 2, 3)
 NAMES = ("nudge", "invariant", "nearly code")
@@ -17,11 +18,20 @@ def next_level(task: Task, path: Path = STATE) -> int:
 
 def remember(task: Task, level: int, path: Path = STATE) -> None:
     """Note that a level was shown. Where nothing can be written, hints still work but start anew each time."""
-    state = read_state(path)
-    shown = _shown(state)
-    shown[_key(task)] = max(level, shown.get(_key(task), 0))
+
+    def change(state: State) -> State:
+        shown = _shown(state)
+        shown[_key(task)] = max(level, shown.get(_key(task), 0))
+        return state | {"hints": shown}
+
     with contextlib.suppress(OSError):
-        write_state(state | {"hints": shown}, path)
+        update_state(change, path)
+
+
+def levels_shown(path: Path = STATE) -> Callable[[Task], int]:
+    """How many hints of a task were shown, for any task, as remembered now."""
+    shown = _shown(read_state(path))
+    return lambda task: shown.get(_key(task), 0)
 
 
 def command(task: Task) -> str:
@@ -29,7 +39,7 @@ def command(task: Task) -> str:
     return f"pdm run hint {task.options}"
 
 
-def _shown(state: dict[str, object]) -> dict[str, int]:
+def _shown(state: State) -> dict[str, int]:
     shown = state.get("hints")
     if not isinstance(shown, dict):
         return {}

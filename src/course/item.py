@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import mlx.core as mx
 import numpy as np
 import pytest
 
@@ -14,12 +15,13 @@ from course.explain import explain
 from course.failure import Failure, Stopped
 from course.library import without_library
 from course.observer import Observer, make_observer
-from course.paths import package_folder
+from course.paths import is_extension, package_folder
 from course.summary import Result
 
 CURRICULUM = pytest.StashKey[Curriculum]()
 OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
 TIMEOUTS = pytest.StashKey[Counter[Task]]()
+WHOLE = pytest.StashKey[Counter[Task]]()  # cases that each task has in its file
 UNBUILT = pytest.StashKey[dict[str, str]]()  # what could not be built, and why
 MOST_TIMEOUTS = 2  # of a task: an endless loop would else cost the time limit of every case, minutes in all
 _MOST_OUTPUT = 10_000
@@ -105,4 +107,14 @@ class CaseItem(pytest.Item):
         output = "".join(text for name, text in report.sections if name.startswith("Captured"))
         place = (self.day.week, self.day.day, self.case.task)
         by = stub.label if kind == "blocked" else ""
-        return Result(*place, self.name, kind, by, report.longreprtext, output[-_MOST_OUTPUT:])
+        told = report.longreprtext, output[-_MOST_OUTPUT:]
+        ran_on = self._ran_on() if kind == "passed" else ""
+        return Result(*place, self.name, kind, by, *told, of=self.config.stash[WHOLE][self.task], ran_on=ran_on)
+
+    def _ran_on(self) -> str:
+        """What ran the kernels of a case that passed; "" for a task that is none. Kernel cases prove that they ran."""
+        suffixes = {Path(file).suffix for file in self.task.symbols if is_extension(file)}
+        parts = ["C++ library"] if suffixes - {".metal"} else []
+        if ".metal" in suffixes:
+            parts += ["Metal GPU", "emulator"] if mx.metal.is_available() else ["emulator"]
+        return ", ".join(parts)

@@ -16,7 +16,7 @@ import course.route  # noqa: F401 - before anything imports mlx.core
 from course.case import Case
 from course.curriculum import Day, load
 from course.errors import CourseError
-from course.item import CURRICULUM, OBSERVERS, TIMEOUTS, UNBUILT, CaseItem
+from course.item import CURRICULUM, OBSERVERS, TIMEOUTS, UNBUILT, WHOLE, CaseItem
 from course.library import build
 from course.paths import CURRICULUM as REGISTRY
 from course.paths import package_folder
@@ -43,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[OBSERVERS], config.stash[TIMEOUTS], config.stash[UNBUILT] = {}, Counter(), {}
+    config.stash[WHOLE] = Counter()
     config.stash[_SUMMARY] = Summary(config.getoption("solution"))
     config.pluginmanager.register(_Hooks(config.stash[_SUMMARY]), "course-summary")
 
@@ -61,6 +62,7 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
     if obj.name != name:
         raise pytest.Collector.CollectError(f"{name} is the case {obj.name}: a case has one name")
     ids = [f"{name}[{index}]" for index in range(len(obj.params))]
+    collector.config.stash[WHOLE][day.tasks[obj.task - 1]] += len(ids)
     return [CaseItem.from_parent(collector, name=item, case=obj, index=i, day=day) for i, item in enumerate(ids)]
 
 

@@ -22,7 +22,9 @@ _LONGEST_LINE = 200
 @dataclass(frozen=True)
 class Result:
     """How one case ended: `kind` is "passed", "failed", "skipped", "todo", "blocked" (then `by` names the task), or
-    "not run" (after too many cases of the task ran out of time)."""
+    "not run" (after too many cases of the task ran out of time).
+
+    `of`: how many cases the whole task has. `ran_on`: what ran its kernels, for tasks that are kernels."""
 
     week: int
     day: int
@@ -32,6 +34,8 @@ class Result:
     by: str
     text: str
     output: str
+    of: int = 0
+    ran_on: str = ""
 
 
 @dataclass
@@ -76,7 +80,7 @@ class Summary:
                 continue
             console.rule(style="red")
             console.print(failed[0].text, markup=False)
-            if output := _tail(failed[0].output):
+            if output := tail(failed[0].output):
                 console.print("\n  printed meanwhile:", *output, sep="\n    ", markup=False)
             if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
                 names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
@@ -102,7 +106,7 @@ class Summary:
             table.add_column(title, justify=justify)
         earned = 0
         for task, results in tasks.items():
-            state, passed = _state(results), sum(result.kind == "passed" for result in results)
+            state, passed = state_of(results), sum(result.kind == "passed" for result in results)
             points = task.points if state == "done" else 0
             earned += points
             colour = next((c for start, c in _COLOURS.items() if state.startswith(start)), "red")
@@ -119,18 +123,18 @@ class Summary:
         console.print(table)
 
     def _print_next(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
-        todo = next((task for task, results in tasks.items() if _state(results) != "done"), None)
+        todo = next((task for task, results in tasks.items() if state_of(results) != "done"), None)
         if todo is None:
             self._print_following(console, list(tasks)[-1])
             return
         blockers = {f"blocked by {task.label}": task for task in self.curriculum.tasks}
-        task = blockers.get(_state(tasks[todo]), todo)
+        task = blockers.get(state_of(tasks[todo]), todo)
         console.print(f"\nnext: {task.label}: {task.title}", markup=False)
         files = (source_file(Path("src") / self.solution, file).as_posix() for file in task.symbols)
         console.print(f"  write  {', '.join(files)}", markup=False)
         console.print(f"  read   {task.anchor}", markup=False)
         console.print(f"  hint   {command(task)}", markup=False)
-        if _state(tasks.get(task, [])) == "failing":
+        if state_of(tasks.get(task, [])) == "failing":
             console.print(f"  again  pdm run test {task.options}{self._option()}", markup=False)
 
     def _print_following(self, console: "Console", last: Task) -> None:
@@ -147,14 +151,14 @@ class Summary:
         return "" if self.solution == "tiny_llm" else f" --solution {self.solution}"
 
 
-def _tail(output: str) -> list[str]:
+def tail(output: str) -> list[str]:
     """The last lines of what was printed: few enough, and none of them endless."""
     lines = output.strip().splitlines()
     shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ..." for line in lines[-_MOST_OUTPUT:]]
     return ["...", *shown] if len(lines) > len(shown) else shown
 
 
-def _state(results: list[Result]) -> str:
+def state_of(results: list[Result]) -> str:
     """One state for a task: what a learner has to do about it decides the order."""
     kinds = {result.kind for result in results}
     if not results:
@@ -171,7 +175,7 @@ def _state(results: list[Result]) -> str:
 def _unfinished_before(task: Task, tasks: dict[Task, list[Result]]) -> Task | None:
     """The first earlier task of the same day that this run found failing or to do."""
     same_day = [t for t in tasks if (t.week, t.day) == (task.week, task.day) and t.number < task.number]
-    return next((t for t in same_day if _state(tasks[t]) in ("failing", "to do")), None)
+    return next((t for t in same_day if state_of(tasks[t]) in ("failing", "to do")), None)
 
 
 def _after(tasks: Iterable[Task], last: Task) -> Task | None:

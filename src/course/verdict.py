@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 from course.errors import CourseError
+from course.summary import Result
 
 NOTHING_GRADED = 5  # pytest's own status for a run without tests
 PATIENCE = 10.0
@@ -39,22 +40,47 @@ class Verdict:
         path.write_text(json.dumps(asdict(self)))
 
 
-def supervise(pytest_arguments: Sequence[str]) -> int:
-    """Run pytest with this plugin in a child; 0 only if its session ended, graded something, and all of it passed."""
+class Notes:
+    """What a run writes down in a folder: how far it is, and in the end the results of its cases."""
+
+    def __init__(self, folder: Path) -> None:
+        self._verdict, self._results = folder / "verdict.json", folder / "results.json"
+
+    @property
+    def options(self) -> list[str]:
+        """What tells pytest where to write."""
+        return ["--verdict", str(self._verdict), "--results", str(self._results)]
+
+    def verdict(self) -> Verdict | None:
+        """How far the run has come; None before it began."""
+        with suppress(FileNotFoundError, json.JSONDecodeError):  # it may be being written
+            return Verdict(**json.loads(self._verdict.read_text()))
+        return None
+
+    def results(self) -> list[Result]:
+        """The results; none of a session that did not end."""
+        with suppress(FileNotFoundError, json.JSONDecodeError):
+            return [Result(**result) for result in json.loads(self._results.read_text())]
+        return []
+
+
+def supervise(pytest_arguments: Sequence[str], keep: Callable[[list[Result]], None] = lambda results: None) -> int:
+    """Run pytest with this plugin in a child; 0 only if its session ended, graded something, and all of it passed.
+
+    `keep` gets the results of a session that ended.
+    """
     with tempfile.TemporaryDirectory(prefix="tiny-llm-") as folder:
-        path = Path(folder) / "verdict.json"
-        command = [sys.executable, "-m", "pytest", *pytest_arguments, "--verdict", str(path)]
-        ended = watch(command, lambda: (verdict := _read(path)) is not None and verdict.status is not None)
-        verdict = _read(path)
+        notes = Notes(Path(folder))
+        command = [sys.executable, "-m", "pytest", *notes.options, *pytest_arguments]
+        ended = watch(command, lambda: (verdict := notes.verdict()) is not None and verdict.status is not None)
+        verdict = notes.verdict()
+        keep(notes.results())
     if verdict is None:
         return ended or NOTHING_GRADED  # pytest never began: a wrong argument, which it names, or --version
     if verdict.status is None and ended in (-signal.SIGINT, -signal.SIGTERM):
         return 128 - ended
     if verdict.status is None:
-        raise CourseError(
-            f"your code ended the whole run ({_told(ended)}) in {verdict.running or 'the test files'}, so there is no "
-            "verdict: look for os._exit, a crash, or a call that never returns; --isolate grades the other cases"
-        )
+        raise CourseError(f"{no_verdict(ended, verdict)}; --isolate grades the other cases")
     return verdict.status or ended or (0 if verdict.cases else NOTHING_GRADED)
 
 
@@ -93,10 +119,12 @@ def _wait(process: subprocess.Popen, over: Callable[[], bool]) -> int:
     return 0
 
 
-def _read(path: Path) -> Verdict | None:
-    with suppress(FileNotFoundError, json.JSONDecodeError):  # it may be being written
-        return Verdict(**json.loads(path.read_text()))
-    return None
+def no_verdict(ended: int, verdict: Verdict) -> str:
+    """What to tell of a run whose process ended with the code `ended` before its session did."""
+    return (
+        f"your code ended the whole run ({_told(ended)}) in {verdict.running or 'the test files'}, so there is no "
+        "verdict: look for os._exit, a crash, or a call that never returns"
+    )
 
 
 def _told(code: int) -> str:

@@ -3,11 +3,15 @@
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from course.errors import CourseError
 from course.manual import Example
 from course.paths import ROOT, SRC
 from course.solutions import LEARNER, add_solution
+
+if TYPE_CHECKING:
+    from course.curriculum import Curriculum
 
 HELP = "grade your solution: a week, a day or a task"
 ABOUT = """
@@ -76,12 +80,15 @@ def run(args: argparse.Namespace) -> int:
         command += ["--task", str(args.task)]
     if args.isolate:
         command.append("--isolate")
-    from course.loop.progress import record
+    from course.curriculum import load
+    from course.loop.progress import graded, record
     from course.verdict import NOTHING_GRADED, supervise
 
     # Options meant for the user's other projects must not change what is graded; ours come after --.
     os.environ.pop("PYTEST_ADDOPTS", None)
-    status = supervise([*command, *args.pytest, *_files(args)], lambda results: record(results, args.solution))
+    curriculum = load()
+    sources = graded(curriculum, args.solution)
+    status = supervise([*command, *args.pytest, *_files(args, curriculum)], lambda results: record(results, sources))
     if status == NOTHING_GRADED:
         print("nothing was selected and run, so nothing was graded", file=sys.stderr)
     return status
@@ -97,11 +104,8 @@ def _check(args: argparse.Namespace) -> None:
         raise CourseError(f"src/{args.solution} does not exist: {fix}")
 
 
-def _files(args: argparse.Namespace) -> list[str]:
+def _files(args: argparse.Namespace, curriculum: "Curriculum") -> list[str]:
     """The test files asked for; one that is missing is an error, because its day would go ungraded."""
-    from course.curriculum import load
-
-    curriculum = load()
     if args.task is not None:
         curriculum.task(args.week, args.day, args.task)
     if args.day is not None:
