@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--model", help="a model name or folder, as for `pdm run main`")
     which.add_argument("--shape", choices=list(SHAPES), help="random weights in this published shape")
-    parser.add_argument("--concurrency", type=count, nargs="+", default=[1, 4, 8, 16, 32], metavar="N")
+    parser.add_argument("--concurrency", type=count, nargs="+", default=[1, 4, 8, 16, 32], metavar="N", help="at once")
     parser.add_argument(
         "--input-length", type=count, default=64, metavar="TOKENS", help="behind the prefix (default 64)"
     )

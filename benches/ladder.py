@@ -49,7 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--model", help="a model name or folder, as for `pdm run main`")
     which.add_argument("--shape", choices=list(SHAPES), default="0.6b", help="random weights in this published shape")
     parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
-    parser.add_argument("--ops", choices=list(OPS), nargs="+", default=MEASURED, help="only these tables")
+    parser.add_argument(
+        "--ops",
+        choices=list(OPS),
+        nargs="+",
+        default=MEASURED,
+        metavar="OPS",
+        help=f"only these tables: {', '.join(OPS)}",
+    )
     count = number(int, "of at least 1", lambda x: x >= 1, 5)
     parser.add_argument("--context", type=count, default=128, metavar="TOKENS", help="where to measure (default 128)")
     parser.add_argument("--tokens", type=count, default=32, metavar="N", help="tokens per reading, at most")

@@ -39,7 +39,14 @@ SMALL = Shape(hidden=128, intermediate=192, heads=4, kv_heads=2, head_dim=64, vo
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's options."""
     parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose kernels run")
-    parser.add_argument("--only", choices=KINDS, nargs="+", default=list(KINDS), help="only these kinds of work")
+    parser.add_argument(
+        "--only",
+        choices=KINDS,
+        nargs="+",
+        default=list(KINDS),
+        metavar="KIND",
+        help=f"only these kinds of work: {', '.join(KINDS)}",
+    )
     parser.add_argument("--shape", choices=list(SHAPES), default="0.6b", help="sizes of this model (default 0.6b)")
     parser.add_argument("--model", help="for the steps of a block: this model instead of random weights")
     count = number(int, "of at least 1", lambda x: x >= 1, 5)

@@ -31,9 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's options."""
     count = number(int, "of at least 1", lambda x: x >= 1, 8)
     parser.add_argument("--model", default="tiny", help="a model name or folder, as for `pdm run main`")
-    parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0])
-    parser.add_argument("--ops", choices=[ops for ops in OPS if "metal" not in ops], default="flash")
-    parser.add_argument("--concurrency", type=count, nargs="+", default=[1, 4, 8, 16, 32], metavar="N")
+    parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose engine runs")
+    parser.add_argument(
+        "--ops",
+        choices=[ops for ops in OPS if "metal" not in ops],
+        default="flash",
+        help="who computes a block's steps",
+    )
+    parser.add_argument("--concurrency", type=count, nargs="+", default=[1, 4, 8, 16, 32], metavar="N", help="at once")
     parser.add_argument("--tokens", type=count, default=100, metavar="N", help="for each request (default 100)")
     parser.add_argument("--rounds", type=count, default=5, metavar="N", help="readings of each loop (default 5)")
 

@@ -29,9 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     count = number(int, "of at least 1", lambda x: x >= 1, 5)
     parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose kernels run")
     parser.add_argument("--shape", choices=list(SHAPES), default="0.6b", help="heads of this published shape")
-    parser.add_argument("--requests", type=count, nargs="+", default=[1, 8, 32], metavar="N")
-    parser.add_argument("--contexts", type=count, nargs="+", default=[128, 512, 2048], metavar="TOKENS")
-    parser.add_argument("--page-sizes", type=count, nargs="+", default=[1, 16, 64], metavar="P")
+    parser.add_argument("--requests", type=count, nargs="+", default=[1, 8, 32], metavar="N", help="in a batch")
+    parser.add_argument(
+        "--contexts", type=count, nargs="+", default=[128, 512, 2048], metavar="TOKENS", help="tokens of each"
+    )
+    parser.add_argument(
+        "--page-sizes", type=count, nargs="+", default=[1, 16, 64], metavar="P", help="tokens of a page"
+    )
     parser.add_argument("--model", default="tiny", help="whose decode step is measured (default: tiny)")
     parser.add_argument("--rounds", type=count, default=7, metavar="N", help="readings of each")
 

@@ -18,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's options."""
     count = number(int, "of at least 1", lambda x: x >= 1, 200)
     parser.add_argument("--model", default="tiny", help="a model name or folder, as for `pdm run main`")
-    parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0])
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"])
+    parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose code runs")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16", "stored"], help="of the weights")
     parser.add_argument("--context", type=count, default=200, metavar="TOKENS", help="where to measure (default 200)")
     parser.add_argument("--rounds", type=count, default=5, metavar="N", help="readings")
 

@@ -29,7 +29,14 @@ BAR = (100e-6, 10e-6)  # seconds of a step, and of each request in it
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's options."""
     time = number(float, "of at least 0", lambda x: x >= 0, 10)
-    parser.add_argument("--only", choices=list(PARTS), nargs="+", default=list(PARTS), help="these parts")
+    parser.add_argument(
+        "--only",
+        choices=list(PARTS),
+        nargs="+",
+        default=list(PARTS),
+        metavar="PART",
+        help=f"only these parts: {', '.join(PARTS)}",
+    )
     parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose schedulers run")
     parser.add_argument("--base-ms", type=time, default=10.0, metavar="MS", help="time of a step (default 10)")
     parser.add_argument("--token-us", type=time, default=100.0, metavar="US", help="and of each token (default 100)")

@@ -39,7 +39,14 @@ RATE = 0.8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's options."""
     size = number(int, "from 1 to 10000", lambda x: 1 <= x <= 10_000, 100)
-    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="these parts")
+    parser.add_argument(
+        "--only",
+        choices=PARTS,
+        nargs="+",
+        default=list(PARTS),
+        metavar="PART",
+        help=f"only these parts: {', '.join(PARTS)}",
+    )
     parser.add_argument("--solution", choices=SOLUTIONS, default=SOLUTIONS[0], help="whose simulator runs")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="a Mooncake trace (without it, no such part)")
     parser.add_argument("--largest", type=size, default=30, metavar="N", help="engines of the largest run (default 30)")

@@ -1,7 +1,6 @@
 """The command line: every module in `course.commands` is one command, imported only when it is asked for."""
 
 import sys
-from difflib import get_close_matches
 
 from course.errors import CourseError
 from course.help_page import overview, parser_of
@@ -31,6 +30,8 @@ def _known(name: str) -> str:
     names = command_names()
     if name in names:
         return name
+    from difflib import get_close_matches
+
     near = get_close_matches(name, names, 3)
     advice = f"did you mean {' or '.join(near)}?" if near else "see `python -m course` for all"
     raise CourseError(f"no command {name!r}: {advice}")

@@ -106,7 +106,9 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def _example(line: str, does: str) -> str:
-    return f"{_wrap(line, hanging='      ')}\n{_wrap(does, '      ', '      ')}"
+    """The line can be copied: where it is broken, it says so to the shell."""
+    command = _wrap(line, hanging="    ", width=_width() - 2).replace("\n", " \\\n")
+    return f"{command}\n{_wrap(does, '      ', '      ')}"
 
 
 def _row(name: str, text: str, column: int = 24) -> str:

@@ -112,13 +112,13 @@ def _parse(course: Curriculum, words: list[str]) -> Iterator[str]:
         return
     except SystemExit:  # --help
         return
-    if name in ("test", "hint", "mutants"):
-        yield from _selects(course, args)
+    yield from _selects(course, args)
 
 
 def _selects(course: Curriculum, args: argparse.Namespace) -> Iterator[str]:
-    """A week, day or task that does not exist, or a day without its test file."""
-    week, day, task = (getattr(args, key, None) for key in ("week", "day", "task"))
+    """A week, day or task that does not exist, or a day without its test file; nothing where none is named."""
+    named = (vars(args).get(key) for key in ("week", "day", "task"))
+    week, day, task = (value if isinstance(value, int) else None for value in named)
     try:
         if task is not None and day is not None and week is not None:
             course.task(week, day, task)

@@ -39,7 +39,7 @@ PLOTS = {".svg", ".png", ".pdf"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One subcommand per file in `benches/`."""
-    names = parser.add_subparsers(dest="bench", required=True, metavar="NAME")
+    names = parser.add_subparsers(dest="bench", required=True, metavar="NAME", help="what to measure")
     sys.path.insert(0, str(ROOT))  # so that benches.* can be imported, by each other too
     for path in sorted(BENCHES.glob("*.py")):
         bench = importlib.import_module(f"benches.{path.stem}")

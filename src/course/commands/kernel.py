@@ -7,7 +7,7 @@ from course.errors import CourseError
 from course.manual import Example
 from course.solutions import LEARNER, add_solution
 
-HELP = "run one Metal kernel on its example: values, findings, counters"
+HELP = "run a Metal kernel on its example: values, findings, counters"
 ABOUT = """
 Runs one of your Metal kernels on the example that its wrapper states, on the kernel emulator, and tells what
 it computed: the first values, what the checks found (races, accesses out of bounds, barriers that not all

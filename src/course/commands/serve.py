@@ -37,7 +37,11 @@ EXAMPLES = (
         "your engine after the first day of Week 3",
         untried="runs until it is told to stop",
     ),
-    Example("pdm run serve --rows 0", "a size that makes no sense is refused", ends=2),
+    Example(
+        "pdm run serve --scheduler fcfs --pages 4",
+        "sizes that do not fit together are refused, with ones that do",
+        ends=2,
+    ),
 )
 EXITS = (
     (0, "ended after a signal, all requests answered"),

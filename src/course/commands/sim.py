@@ -46,7 +46,7 @@ COMMANDS = Path(__file__).parents[1] / "sim" / "commands"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One subcommand per file of `course/sim/commands`."""
-    names = parser.add_subparsers(dest="subcommand", required=True, metavar="COMMAND")
+    names = parser.add_subparsers(dest="subcommand", required=True, metavar="COMMAND", help="what to do")
     for path in sorted(COMMANDS.glob("[!_]*.py")):
         module = importlib.import_module(f"course.sim.commands.{path.stem}")
         one = names.add_parser(path.stem, help=module.HELP, description=module.__doc__.partition(": ")[2])

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     count = number(int, "of at least 1", lambda x: x >= 1, 1000)
     some = number(int, "of at least 0", lambda x: x >= 0, 0)
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="serve | schedules | cluster")
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND", help="what to test")
     about = "clients of a real server: they ask, check every text, leave at any moment, and at the end nothing is left"
     serve = kinds.add_parser("serve", help=about, description=about)
     time = number(float, "above 0", lambda x: x > 0, 300)

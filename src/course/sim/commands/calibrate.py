@@ -15,7 +15,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     count = number(int, "of at least 1", lambda x: x >= 1, 16)
     parser.add_argument("--out", type=Path, default=Path("calibration.json"), metavar="FILE", help="where to write it")
     parser.add_argument("--model", default="tiny", help="tiny, tiny-4bit, 0.6b, a folder, or a hub id (default tiny)")
-    parser.add_argument("--ops", choices=list(OPS), default="dense", help="who computes steps (default dense)")
+    parser.add_argument(
+        "--ops",
+        choices=list(OPS),
+        default="dense",
+        metavar="OPS",
+        help=f"who computes steps: {', '.join(OPS)} (default dense)",
+    )
     add_solution(parser, "whose engine and simulator run")
     parser.add_argument("--requests", type=count, default=60, metavar="N", help="of each load (default 60)")
     parser.add_argument("--rows", type=count, default=16, metavar="N", help="requests that run at once (default 16)")
