@@ -17,6 +17,7 @@ from course.library import without_library
 from course.observer import Observer, make_observer
 from course.paths import is_extension, package_folder
 from course.summary import Result
+from course.suspects import mistakes_in
 
 CURRICULUM = pytest.StashKey[Curriculum]()
 OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
@@ -109,7 +110,8 @@ class CaseItem(pytest.Item):
         by = stub.label if kind == "blocked" else ""
         told = report.longreprtext, output[-_MOST_OUTPUT:]
         ran_on = self._ran_on() if kind == "passed" else ""
-        return Result(*place, self.name, kind, by, *told, of=self.config.stash[WHOLE][self.task], ran_on=ran_on)
+        of = self.config.stash[WHOLE][self.task]
+        return Result(*place, self.name, kind, by, *told, of=of, ran_on=ran_on, mistakes=_mistakes(error))
 
     def _ran_on(self) -> str:
         """What ran the kernels of a case that passed; "" for a task that is none. Kernel cases prove that they ran."""
@@ -118,3 +120,10 @@ class CaseItem(pytest.Item):
         if ".metal" in suffixes:
             parts += ["Metal GPU", "emulator"] if mx.metal.is_available() else ["emulator"]
         return ", ".join(parts)
+
+
+def _mistakes(error: BaseException | None) -> tuple[str, ...]:
+    """What the judgement takes for likely; nothing that the code under test says of itself."""
+    if isinstance(error, BaseExceptionGroup):
+        return _mistakes(error.exceptions[0])
+    return mistakes_in(str(error)) if isinstance(error, AssertionError) else ()

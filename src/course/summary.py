@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.curriculum import Curriculum, Task
+from course.curriculum import Curriculum, Task, points_text
 from course.hints import command
 from course.paths import source_file
 
@@ -24,7 +24,8 @@ class Result:
     """How one case ended: `kind` is "passed", "failed", "skipped", "todo", "blocked" (then `by` names the task), or
     "not run" (after too many cases of the task ran out of time).
 
-    `of`: how many cases the whole task has. `ran_on`: what ran its kernels, for tasks that are kernels."""
+    `of`: how many cases the whole task has. `ran_on`: what ran its kernels, for tasks that are kernels.
+    `mistakes`: the likely ones that its message names."""
 
     week: int
     day: int
@@ -36,6 +37,7 @@ class Result:
     output: str
     of: int = 0
     ran_on: str = ""
+    mistakes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -115,11 +117,11 @@ class Summary:
                 Text(task.title),
                 Text(state, colour),
                 f"{passed}/{len(results)}",
-                f"{points}/{task.points}",
+                f"{points_text(points)}/{points_text(task.points)}",
             )
             table.add_row(*cells)
         table.add_section()
-        table.add_row("total", "", "", "", f"{earned}/{sum(task.points for task in tasks)}")
+        table.add_row("total", "", "", "", f"{points_text(earned)}/{points_text(sum(task.points for task in tasks))}")
         console.print(table)
 
     def _print_next(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:

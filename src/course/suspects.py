@@ -3,6 +3,7 @@
 Mistakes that give the same result here are all named, since nothing tells which one was made."""
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 import mlx.core as mx
@@ -15,6 +16,7 @@ Suspects = Mapping[str, Array | Callable[[], Array]]
 
 _SAME = 1e-3
 """Suspects whose difference is below this share of the limit count as one result."""
+_NAMED = re.compile(r"^  (?:likely mistake|             or): (.+)$", re.MULTILINE)
 _LOG = logging.getLogger(__name__)
 
 
@@ -36,6 +38,11 @@ def named(mistakes: Iterable[str]) -> str:
     """How a message names mistakes that explain a wrong result equally well; nothing for none."""
     texts = dict.fromkeys(text.strip() for text in mistakes)  # two ways to make one mistake are one mistake
     return "\n".join(("  likely mistake: " if i == 0 else "               or: ") + text for i, text in enumerate(texts))
+
+
+def mistakes_in(message: str) -> tuple[str, ...]:
+    """The mistakes that a message names, as `named` wrote them."""
+    return tuple(dict.fromkeys(_NAMED.findall(message)))
 
 
 def _computed(text: str, variant: Array | Callable[[], Array], want: np.ndarray) -> np.ndarray | None:
