@@ -209,5 +209,5 @@ def test_help_comes_at_once(name: str):
 
 def test_paragraphs_that_begin_with_blanks_stay_as_they_are():
     manual = Manual("x", "help", "One\nparagraph.\n\n  a   table\n  b   row\n\nThe end.", ())
-    parser = CommandParser(manual, prog="pdm run x")
+    parser = CommandParser(manual, 80, prog="pdm run x")
     assert "\nOne paragraph.\n\n  a   table\n  b   row\n\nThe end.\n" in parser.format_help()

@@ -15,6 +15,7 @@ from typing import NoReturn, TextIO
 
 from course.errors import CourseError
 from course.manual import Manual, command_module, grouped
+from course.paths import BOOK
 
 WIDTH = 80
 LONGEST_USAGE = 5
@@ -25,13 +26,14 @@ _HEADING = re.compile(r"^(usage:|\S[^\n]*:$)", re.MULTILINE)
 class CommandParser(argparse.ArgumentParser):
     """Reads what a command takes; its help is a page of the manual. A wrong option is told in one line."""
 
-    def __init__(self, manual: Manual, **options: object) -> None:
-        super().__init__(formatter_class=partial(_Formatter, width=_width()), **options)
+    def __init__(self, manual: Manual, width: int, **options: object) -> None:
+        super().__init__(formatter_class=partial(_Formatter, width=width), **options)
         self.manual = manual
+        self.width = width
         self.color = False  # Python 3.14 paints by itself
 
     def add_subparsers(self, **options: object) -> argparse.Action:
-        return super().add_subparsers(parser_class=partial(type(self), self.manual), **options)
+        return super().add_subparsers(parser_class=partial(type(self), self.manual, self.width), **options)
 
     def error(self, message: str) -> NoReturn:
         raise CourseError(f"{message} (see {self.prog} --help)")
@@ -64,24 +66,29 @@ class CommandParser(argparse.ArgumentParser):
         return self.prog == f"pdm run {self.manual.name}"
 
     def _sections(self) -> list[str]:
-        """What follows the options. A paragraph of lines that begin with blanks is kept as it is."""
-        manual = self.manual
+        """What follows the options."""
+        manual, width = self.manual, self.width
         examples = [one for one in manual.examples if f"{one.line} ".startswith(f"{self.prog} ") or self._is_whole]
-        sections = [_section("examples", [_example(one.line, one.does) for one in examples])]
-        if self._is_whole:
-            sections.append(_section("files", [_row(name, text) for name, text in manual.files]))
-        sections.append(_section("exit status", [_row(str(status), text, 5) for status, text in manual.exits]))
+        files = manual.files if self._is_whole else ()
         others = manual.see_also if self._is_whole else (manual.name, *manual.see_also)
-        others = [name if "." in name else f"pdm run {name}" for name in others]
-        others = [f"book/src/{name}" if name.endswith(".md") and "/" not in name else name for name in others]
-        return [*sections, _section("see also", [_wrap(", ".join(others))] if others else [])]
+        return [
+            _section("examples", [_example(one.line, one.does, width) for one in examples]),
+            _section("files", [_row(name, text, width, 24) for name, text in files]),
+            _section("exit status", [_row(str(status), text, width, 5) for status, text in manual.exits]),
+            _section("see also", [_wrap(", ".join(map(_pointer, others)), width)] if others else []),
+        ]
 
 
-def parser_of(name: str) -> CommandParser:
-    """The parser of the command `name`, which must be one."""
-    parser = CommandParser(Manual.of(name), prog=f"pdm run {name}")
+def parser_of(name: str, width: int | None = None) -> CommandParser:
+    """The parser of the command `name`, which must be one. width: of its help (default: the terminal's, up to 80)."""
+    parser = CommandParser(Manual.of(name), width or terminal_width(), prog=f"pdm run {name}")
     command_module(name).add_arguments(parser)
     return parser
+
+
+def terminal_width() -> int:
+    """Columns of a page of help here."""
+    return max(40, min(WIDTH, shutil.get_terminal_size().columns))
 
 
 def overview() -> str:
@@ -98,39 +105,42 @@ class _Formatter(argparse.HelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = re.split(r"\n[ \t]*\n", text.strip("\n"))
-        return "\n\n".join(p if re.search(r"^[ \t]", p, re.M) else _wrap(p, indent, indent, width) for p in paragraphs)
+        return "\n\n".join(p if re.search(r"^[ \t]", p, re.M) else _wrap(p, width, indent, indent) for p in paragraphs)
 
 
 def _section(title: str, lines: list[str]) -> str:
     return "\n".join([f"{title}:", *lines]) if lines else ""
 
 
-def _example(line: str, does: str) -> str:
+def _example(line: str, does: str, width: int) -> str:
     """The line can be copied: where it is broken, it says so to the shell."""
-    command = _wrap(line, hanging="    ", width=_width() - 2).replace("\n", " \\\n")
-    return f"{command}\n{_wrap(does, '      ', '      ')}"
+    command = _wrap(line, width - 2, hanging="    ").replace("\n", " \\\n")
+    return f"{command}\n{_wrap(does, width, '      ', '      ')}"
 
 
-def _row(name: str, text: str, column: int = 24) -> str:
+def _row(name: str, text: str, width: int, column: int) -> str:
     blank = " " * column
     if len(name) > column - 4:
-        return f"  {name}\n{_wrap(text, blank, blank)}"
-    return _wrap(text, f"  {name}".ljust(column), blank)
+        return f"  {name}\n{_wrap(text, width, blank, blank)}"
+    return _wrap(text, width, f"  {name}".ljust(column), blank)
 
 
-def _wrap(text: str, first: str = "  ", hanging: str = "  ", width: int | None = None) -> str:
+def _pointer(name: str) -> str:
+    """A command, a chapter of the book, or another file of the repository."""
+    if "." not in name:
+        return f"pdm run {name}"
+    return f"book/src/{name}" if (BOOK / "src" / name).exists() else name
+
+
+def _wrap(text: str, width: int, first: str = "  ", hanging: str = "  ") -> str:
     return textwrap.fill(
         " ".join(text.split()),
-        width or _width(),
+        width,
         initial_indent=first,
         subsequent_indent=hanging,
         break_on_hyphens=False,
         break_long_words=False,
     )
-
-
-def _width() -> int:
-    return max(40, min(WIDTH, shutil.get_terminal_size().columns))
 
 
 def _paints(file: TextIO) -> bool:
