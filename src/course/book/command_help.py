@@ -39,7 +39,8 @@ def _paragraph(text: str) -> str:
     html = escape(text, quote=False)
     if re.search("^ ", text, re.MULTILINE):
         return f"<pre>{html}</pre>"
-    return f"<p>{re.sub('`([^`]+)`', r'<code>\1</code>', html)}</p>"
+    html = re.sub("`([^`]+)`", r"<code>\1</code>", html)
+    return f"<p>{html}</p>"
 
 
 def _one_block(text: str) -> str:
