@@ -1,0 +1,85 @@
+"""What the last run left of a submission: a folder with its grade, and beside it what the grade depended on.
+
+A grade is made in a folder of its own and moved into place when it is whole. So a run that is cut off leaves either the
+old grade or the new one, and never half of one."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from course.errors import CourseError
+from course.grading.grade import Grade, read
+
+_FILE = "graded.json"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """`ended`: "graded", "time limit" (after `limit` s) or "failed" (the grader itself; `problem` says how)."""
+
+    fingerprint: str
+    ended: str
+    problem: str = ""
+    limit: float
+    seconds: float
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a submission ended. `grade` is None where the grader left none."""
+
+    record: Record
+    grade: Grade | None
+    reused: bool = False
+
+
+def kept(folder: Path, fingerprint: str, limit: float) -> Outcome | None:
+    """The outcome of an earlier run, where it still holds.
+
+    What the grader itself failed on is tried again, and so is what ran out of a smaller time limit.
+    """
+    outcome = load(folder)
+    if outcome is None or outcome.record.fingerprint != fingerprint:
+        return None
+    ended = outcome.record.ended
+    if ended == "failed" or (ended == "time limit" and outcome.record.limit < limit):
+        return None
+    return msgspec.structs.replace(outcome, reused=True)
+
+
+def load(folder: Path) -> Outcome | None:
+    """What stands in the folder; None where that is not whole."""
+    try:
+        record = msgspec.json.decode((folder / _FILE).read_bytes(), type=Record)
+        grade = read(folder) if record.ended == "graded" else None
+    except (OSError, msgspec.DecodeError, CourseError):
+        return None
+    if record.ended == "time limit":
+        with suppress(CourseError):
+            grade = read(folder)
+    return Outcome(record, grade)
+
+
+def unfinished(folder: Path) -> Path:
+    """An empty folder beside `folder` in which its grade is made. A dot in front: no student's folder has one."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    discard(partial)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def keep(partial: Path, folder: Path, record: Record) -> None:
+    """Put a whole grade into its place."""
+    (partial / _FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    old = folder.with_name(f".{folder.name}.old")
+    discard(old)
+    if folder.exists():
+        folder.rename(old)
+    partial.rename(folder)
+    discard(old)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder that need not exist."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)

@@ -1,0 +1,137 @@
+"""The result of a class as one value: a line for each student, sums for each task, and what went wrong most often.
+
+`class.json` is this, encoded. It does not know how anything is shown or drawn."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+
+class TaskPoints(msgspec.Struct, frozen=True):
+    """One student's task: state as in `Grade`."""
+
+    points: float
+    state: str
+    mistakes: tuple[str, ...] = ()
+
+
+class StudentLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One student. `points` as graded, `final` after late days; `ended`: "graded", "no submission", "unreadable",
+    "incomplete", "time limit" or "failed" (the grader itself), explained by `problem`. Times are ISO 8601 with offset.
+    """
+
+    id: str
+    name: str
+    listed: bool = True
+    submission: str = ""
+    folder: str = ""
+    submitted: str = ""
+    time_from: str = ""
+    deadline: str = ""
+    days_late: int = 0
+    days_charged: int = 0
+    points: float = 0.0
+    final: float = 0.0
+    ended: str
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    tasks: dict[str, TaskPoints] = {}
+
+
+class TaskLine(msgspec.Struct, frozen=True):
+    """One task over all who handed in: mean points and how many are in which state; `key` is "1.1.3"."""
+
+    key: str
+    title: str
+    points: float
+    mean: float
+    done: int
+    partly: int
+    failing: int
+    todo: int
+
+
+class MistakeLine(msgspec.Struct, frozen=True):
+    """A likely mistake, named by the tests, and how many students made it."""
+
+    key: str
+    title: str
+    mistake: str
+    students: int
+
+
+class SimilarLine(msgspec.Struct, frozen=True):
+    """Two submissions with more in common than chance gives; `share` of the smaller one's own code, and where."""
+
+    first: str
+    second: str
+    share: float
+    tasks: tuple[str, ...]
+
+
+class ClassReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. `handed_in` counts the students with a submission; mean and median are theirs, after late days."""
+
+    format: int = 1
+    title: str
+    graded: str
+    version: str
+    max_points: float
+    handed_in: int
+    mean: float
+    median: float
+    students: tuple[StudentLine, ...]
+    tasks: tuple[TaskLine, ...]
+    mistakes: tuple[MistakeLine, ...]
+    similar: tuple[SimilarLine, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Assigned(msgspec.Struct, frozen=True):
+    """A graded task as the course file has it."""
+
+    key: str
+    title: str
+    points: float
+
+
+def task_lines(tasks: Sequence[Assigned], students: Sequence[StudentLine]) -> tuple[TaskLine, ...]:
+    """Over the students with a submission."""
+    return tuple(_task_line(task, [s for s in students if s.submission]) for task in tasks)
+
+
+def _task_line(task: Assigned, students: Sequence[StudentLine]) -> TaskLine:
+    kinds: Counter[str] = Counter(kind_of(student, task) for student in students)
+    earned = [student.tasks[task.key].points if task.key in student.tasks else 0.0 for student in students]
+    mean = round(sum(earned) / len(earned), 2) if earned else 0.0
+    counts = (kinds[kind] for kind in ("done", "partly", "failing", "to do"))
+    return TaskLine(task.key, task.title, task.points, mean, *counts)
+
+
+def kind_of(student: StudentLine, task: Assigned) -> str:
+    """ "done" (all points), "partly" (some), "failing" (it was tried), "to do" (still the stub, or nothing was run)."""
+    found = student.tasks.get(task.key)
+    if found is None:
+        return "to do"
+    if found.points >= task.points:
+        return "done"
+    if found.points > 0:
+        return "partly"
+    return "failing" if found.state == "failing" else "to do"
+
+
+def mistake_lines(tasks: Sequence[Assigned], students: Sequence[StudentLine]) -> tuple[MistakeLine, ...]:
+    """By task, the most common first. A student counts once for a mistake, however many cases named it."""
+    who: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for student in students:
+        for key, task in student.tasks.items():
+            for mistake in task.mistakes:
+                who[key, mistake].add(student.id)
+    found = []
+    for task in tasks:
+        lines = [(mistake, len(ids)) for (key, mistake), ids in who.items() if key == task.key]
+        lines.sort(key=lambda line: (-line[1], line[0]))
+        found += [MistakeLine(task.key, task.title, mistake, count) for mistake, count in lines]
+    return tuple(found)
