@@ -50,7 +50,7 @@ def find_toolchain() -> Toolchain:
         f"python {platform.python_version()} {sys.executable}",
         _cpu(),
     ]
-    return Toolchain(_program("cmake"), _program("ninja"), compiler, shutil.which("ccache"), "\n".join(parts))
+    return Toolchain(find_program("cmake"), find_program("ninja"), compiler, shutil.which("ccache"), "\n".join(parts))
 
 
 def find_compiler() -> str:
@@ -85,7 +85,7 @@ def version_of(package: str) -> str:
         raise CourseError(f"{package} is not installed: `pdm install` installs what the course needs") from None
 
 
-def _program(name: str) -> str:
+def find_program(name: str) -> str:
     """A program of this environment, else of the machine."""
     own = Path(sys.executable).parent / name
     path = str(own) if os.access(own, os.X_OK) else shutil.which(name)
