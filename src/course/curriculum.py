@@ -19,6 +19,7 @@ from course.paths import CURRICULUM, TESTS, is_extension
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(gt=0)]
+Points = Count | Positive  # an instructor may share 100 points over the tasks of a week
 Names = tuple[str, ...]
 
 
@@ -26,7 +27,7 @@ class TaskTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A `[[day.task]]` as written."""
 
     title: str
-    points: Count
+    points: Points
     hints: tuple[str, str, str]
     symbols: dict[str, Names]
 
@@ -188,6 +189,11 @@ class Curriculum(msgspec.Struct, frozen=True, eq=False, dict=True):
         raise CourseError(
             f"week {week} day {day} has no task {number}: choose from {_choices(t.number for t in tasks)}"
         )
+
+
+def points_text(points: float) -> str:
+    """Points for a reader: "10", "7.25"; sums of hundredths are not exact."""
+    return f"{round(points, 2):.2f}".rstrip("0").rstrip(".")
 
 
 def load(folder: Path = CURRICULUM) -> Curriculum:

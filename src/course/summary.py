@@ -77,18 +77,11 @@ class Summary:
 
     def _print_failures(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
         for task, results in tasks.items():
-            failed = [result for result in results if result.kind == "failed"]
-            if not failed:
+            lines = failure_lines(results)
+            if not lines:
                 continue
             console.rule(style="red")
-            console.print(failed[0].text, markup=False)
-            if output := tail(failed[0].output):
-                console.print("\n  printed meanwhile:", *output, sep="\n    ", markup=False)
-            if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
-                names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
-                console.print(f"\n  {others.total()} more of this task fail: {names}", markup=False)
-            if unrun := sum(result.kind == "not run" for result in results):
-                console.print(f"\n  {unrun} more were not run, because of the time limit", markup=False)
+            console.print(*lines, sep="\n", markup=False)
             if earlier := _unfinished_before(task, tasks):
                 console.print(f"\n  {earlier.label} is not done either: mend it first if you use it here", markup=False)
             console.print()
@@ -151,6 +144,22 @@ class Summary:
 
     def _option(self) -> str:
         return "" if self.solution == "tiny_llm" else f" --solution {self.solution}"
+
+
+def failure_lines(results: list[Result]) -> list[str]:
+    """What to tell of a task that fails: its first failure, and the names of the others. Empty for one that does not."""
+    failed = [result for result in results if result.kind == "failed"]
+    if not failed:
+        return []
+    lines = [failed[0].text]
+    if output := tail(failed[0].output):
+        lines.append("\n    ".join(["\n  printed meanwhile:", *output]))
+    if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
+        names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
+        lines.append(f"\n  {others.total()} more of this task fail: {names}")
+    if unrun := sum(result.kind == "not run" for result in results):
+        lines.append(f"\n  {unrun} more were not run, because of the time limit")
+    return lines
 
 
 def tail(output: str) -> list[str]:

@@ -5,7 +5,7 @@ from html import escape
 
 from course.book import registry
 from course.book.page import Page
-from course.curriculum import Curriculum
+from course.curriculum import Curriculum, points_text
 
 TASK_HEADING = re.compile(r"^## Task (\d+): (.+?)[ \t]*$", re.MULTILINE)
 
@@ -43,11 +43,11 @@ def week(course: Curriculum, page: Page, line: int, argument: str) -> str:
     rows = "".join(
         f'<tr><td><a href="{_html(d.chapter)}">Day {d.day}: {escape(d.title)}</a><br>'
         f"<small>{'; '.join(escape(t.title) for t in d.tasks)}</small></td><td>{d.hours:g}</td>"
-        f"<td>{sum(t.points for t in d.tasks)}</td><td>{needs[d.day]}</td></tr>\n"
+        f"<td>{points_text(sum(t.points for t in d.tasks))}</td><td>{needs[d.day]}</td></tr>\n"
         for d in found.days
     )
     hours = sum(d.hours for d in found.days)
-    total = sum(t.points for d in found.days for t in d.tasks)
+    total = points_text(sum(t.points for d in found.days for t in d.tasks))
     return (
         '<div class="table-wrapper">\n<table>\n'
         "<thead><tr><th>day</th><th>hours</th><th>points</th><th>builds on</th></tr></thead>\n"
@@ -61,8 +61,8 @@ def anchors(prose: str) -> str:
     return TASK_HEADING.sub(r"## Task \1: \2 {#task-\1}", prose)
 
 
-def _points(points: int) -> str:
-    return f"{points} points" if points != 1 else "1 point"
+def _points(points: float) -> str:
+    return f"{points_text(points)} points" if points != 1 else "1 point"
 
 
 def _short(need: str, week: int) -> str:
