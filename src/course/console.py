@@ -1,5 +1,6 @@
 """The one way to print to a terminal: plain where nothing else is possible, never wider than the reader's window."""
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,5 +15,5 @@ def console(stderr: bool = False) -> "Console":
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _WITHOUT_TERMINAL
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else _WITHOUT_TERMINAL
     return Console(stderr=stderr, highlight=False, emoji=False, markup=False, width=width)

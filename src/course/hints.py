@@ -16,16 +16,22 @@ def next_level(task: Task, path: Path = STATE) -> int:
     return min(_shown(read_state(path)).get(_key(task), 0) + 1, LEVELS[-1])
 
 
-def remember(task: Task, level: int, path: Path = STATE) -> None:
-    """Note that a level was shown. Where nothing can be written, hints still work but start anew each time."""
+def remember(task: Task, level: int, path: Path = STATE) -> int:
+    """Note that a level was shown; returns the highest shown so far.
+
+    Where nothing can be written, hints still work but start anew each time.
+    """
+    highest = level
 
     def change(state: State) -> State:
+        nonlocal highest
         shown = _shown(state)
-        shown[_key(task)] = max(level, shown.get(_key(task), 0))
-        return state | {"hints": shown}
+        highest = max(level, shown.get(_key(task), 0))
+        return state | {"hints": shown | {_key(task): highest}}
 
     with contextlib.suppress(OSError):
         update_state(change, path)
+    return highest
 
 
 def levels_shown(path: Path = STATE) -> Callable[[Task], int]:

@@ -147,7 +147,7 @@ class Summary:
 
 
 def failure_lines(results: list[Result]) -> list[str]:
-    """What to tell of a task that fails: its first failure, and the names of the others. Empty for one that does not."""
+    """What to tell of a task that fails: its first failure, and the names of the others; nothing for others."""
     failed = [result for result in results if result.kind == "failed"]
     if not failed:
         return []
