@@ -11,6 +11,7 @@ from course.curriculum import FileSymbols, load
 from course.errors import CourseError
 from course.starter import render
 from course.starter.regions import bodies_of, regions, replaced, stubbed_source
+from course.work.place import Place
 
 CPP = """\
 #include <stdexcept>
@@ -125,8 +126,7 @@ def test_what_a_build_leaves_is_not_part_of_the_starter(course: small_extension.
 def target(course: small_extension.KernelCourse, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where `pdm run starter` writes."""
     curriculum = load(course.root / "curriculum")
-    monkeypatch.setattr(command, "REFERENCE", course.reference)
-    monkeypatch.setattr(command, "BACKUP", course.root / "backup")
+    monkeypatch.setattr(command, "HERE", Place(course.root / "away", course.root / "other", course.reference))
     monkeypatch.setattr("course.curriculum.load", lambda: curriculum)
     return course.root / "tiny_llm"
 
@@ -148,6 +148,6 @@ def test_the_command_writes_checks_and_backs_up_both_folders(target: Path, capsy
     assert kernel.read_text() == "mine\n"
     assert run(target, "--force") == 0
     assert kernel.read_text() == fresh
-    (kept,) = (target.parent / "backup").glob("*/extensions/src/twice.cpp")
+    (kept,) = (target.parent / ".course/saved").glob("*/mine/extensions/src/twice.cpp")
     assert kept.read_text() == "mine\n"
-    assert (kept.parents[2] / "tiny_llm/kernels/cpu.py").is_file()
+    assert (kept.parents[2] / "kernels/cpu.py").is_file()

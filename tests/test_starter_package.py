@@ -12,6 +12,7 @@ from course.curriculum import Curriculum, load
 from course.errors import CourseError
 from course.paths import ROOT, SRC
 from course.starter import generate, render
+from course.work.place import Place
 
 REGISTRY = """\
 week = 1
@@ -186,8 +187,7 @@ def test_a_listed_file_must_exist(curriculum: Curriculum, reference: Path):
 
 @pytest.fixture
 def target(reference: Path, curriculum: Curriculum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(command, "REFERENCE", reference)
-    monkeypatch.setattr(command, "BACKUP", tmp_path / "backup")
+    monkeypatch.setattr(command, "HERE", Place(tmp_path / "away", tmp_path / "other", reference))
     monkeypatch.setattr("course.curriculum.load", lambda: curriculum)
     return tmp_path / "pkg"
 
@@ -207,7 +207,7 @@ def test_generating_twice_changes_nothing(target: Path, capsys: pytest.CaptureFi
     assert run(target, "--force") == 0
     assert tree(target) == before
     assert capsys.readouterr().out.count("up to date") == 2
-    assert not (target.parent / "backup").exists()
+    assert not (target.parent / ".course" / "saved").exists()
 
 
 @pytest.mark.parametrize("name", ["model/basics.py", "model/config.py", "model/own.py"])
@@ -229,7 +229,7 @@ def test_force_keeps_the_earlier_folder(target: Path, capsys: pytest.CaptureFixt
     mine = tree(target)
     assert run(target, "--force") == 0
     assert tree(target) == fresh
-    (kept,) = (target.parent / "backup").glob("*/pkg")
+    (kept,) = (target.parent / ".course" / "saved").glob("*/mine")
     assert tree(kept) == mine
     assert str(kept.parent) in capsys.readouterr().out
 

@@ -3,13 +3,13 @@
 The package's C++ and Metal sources are part of it, in the extension folder beside it."""
 
 import argparse
-import shutil
-from datetime import datetime
 from pathlib import Path
 
 from course.errors import CourseError
 from course.manual import Example
-from course.paths import REFERENCE, ROOT, SRC, extension_folder, source_file
+from course.paths import SRC
+from course.work.place import HERE, Place
+from course.work.saved import Saved
 
 HELP = "write the untouched starter, after a backup of your work"
 ABOUT = """
@@ -35,10 +35,12 @@ EXITS = (
     (1, "with --check: some file is not as in a fresh starter"),
     (2, "a mistake, or work that would be lost; one line on standard error says what to do"),
 )
-FILES = (("src/tiny_llm/", "your package"), ("src/extensions/", "your C++ and Metal sources"))
+FILES = (
+    ("src/tiny_llm/", "your package"),
+    ("src/extensions/", "your C++ and Metal sources"),
+    (".course/saved/", "with --force: your files as they were before"),
+)
 SEE_ALSO = ("reset", "checkout", "restore", "update")
-TARGET = SRC / "tiny_llm"
-BACKUP = ROOT / ".course" / "backup"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         type=Path,
-        default=TARGET,
+        default=HERE.package,
         metavar="DIR",
         help="write to DIR, and the C++ and Metal files beside it (default src/tiny_llm)",
     )
@@ -55,46 +57,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from course.curriculum import load
-    from course.starter import generate, read_package, render
+    from course.starter import read_package, write
+    from course.work.change import change
+    from course.work.lock import locked
+    from course.work.pristine import pristine
 
-    if not REFERENCE.is_dir():
-        raise CourseError(f"{_show(REFERENCE)} is missing: the starter is made from it, so use a complete checkout")
-    target = _checked_target(args.target)
-    curriculum = load()
-    fresh = render(curriculum, REFERENCE)
-    found = read_package(target)
+    place = _place(args.target)
+    fresh = pristine(load(), place)
     if args.check:
-        return _check(target, fresh, found)
-    if fresh == found:
-        print(f"{_show(target)} is up to date")
-        return 0
-    if work := sorted(name for name, content in found.items() if fresh.get(name) != content):
-        if not args.force:
-            raise CourseError(f"{_show(target)} holds work that would be lost ({_list(work)}): --force keeps a copy")
-        print(f"the earlier {_show(target)} is kept in {_show(back_up(target))}")
-    generate(curriculum, REFERENCE, target)
-    print(f"{_show(target)}: {len(fresh)} files written")
+        return _check(place, fresh, read_package(place.package))
+    with locked(place):
+        found = read_package(place.package)
+        if fresh == found:
+            print(f"{_show(place.package)} is up to date")
+            return 0
+        work = sorted(name for name, content in found.items() if fresh.get(name) != content)
+        if work and not args.force:
+            raise CourseError(
+                f"{_show(place.package)} holds work that would be lost ({_list(work)}): --force keeps a copy"
+            )
+        if not work:
+            write(fresh, place.package)
+        elif saved := change({**dict.fromkeys(found), **fresh}, "starter", place, keep=found):
+            print(f"the earlier {_show(place.package)} is kept in {saved.folder}: {_way_back(place, saved)}")
+    print(f"{_show(place.package)}: {len(fresh)} files written")
     return 0
 
 
-def back_up(target: Path) -> Path:
-    """Move a package and its extension folder to `.course/backup/TIME/`; returns that folder."""
-    parent = BACKUP / datetime.now().strftime("%Y%m%d-%H%M%S-%f")
-    parent.mkdir(parents=True)
-    for folder in (target, extension_folder(target)):
-        if folder.exists():
-            shutil.move(folder, parent / folder.name)
-    return parent
+def _place(target: Path) -> Place:
+    """The learner's package, or another one with saved copies of its own."""
+    target = _checked_target(target)
+    return HERE if target == HERE.package.resolve() else Place(target.parent, target, HERE.reference)
 
 
-def _check(target: Path, fresh: dict[str, bytes], found: dict[str, bytes]) -> int:
+def _way_back(place: Place, saved: Saved) -> str:
+    return f"pdm run restore {saved.name}" if place == HERE else "copy from there what you need"
+
+
+def _check(place: Place, fresh: dict[str, bytes], found: dict[str, bytes]) -> int:
     for name in sorted(fresh.keys() | found.keys()):
         if name not in found:
-            print(f"{_show(source_file(target, name))} is missing")
+            print(f"{_show(place.file(name))} is missing")
         elif name not in fresh:
-            print(f"{_show(source_file(target, name))} is not in the reference")
+            print(f"{_show(place.file(name))} is not in the reference")
         elif fresh[name] != found[name]:
-            print(f"{_show(source_file(target, name))} differs from the reference's starter")
+            print(f"{_show(place.file(name))} differs from the reference's starter")
     if fresh == found:
         return 0
     print("write it anew: pdm run starter --force")
@@ -106,7 +113,7 @@ def _checked_target(target: Path) -> Path:
     target = target.resolve()
     if target.exists() and not target.is_dir():
         raise CourseError(f"--target {target} is a file: name a folder")
-    if SRC.is_relative_to(target) or target.is_relative_to(REFERENCE):
+    if SRC.is_relative_to(target) or target.is_relative_to(HERE.reference):
         raise CourseError(f"--target {target} holds the course itself: name a folder for the learner's package")
     return target
 
@@ -116,4 +123,4 @@ def _list(names: list[str]) -> str:
 
 
 def _show(path: Path) -> str:
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+    return str(path.relative_to(HERE.root) if path.is_relative_to(HERE.root) else path)

@@ -25,7 +25,12 @@ def generate(curriculum: Curriculum, src: Path, dst: Path) -> None:
 
     Raises CourseError before it writes.
     """
-    for name, content in render(curriculum, src).items():
+    write(render(curriculum, src), dst)
+
+
+def write(files: dict[str, bytes], dst: Path) -> None:
+    """Write files of a package, named as in the registry, into the folder `dst` and its extension folder."""
+    for name, content in files.items():
         path = source_file(dst, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -47,19 +52,24 @@ def render_file(curriculum: Curriculum, src: Path, name: str, done: Done = nothi
 
 
 def read_package(folder: Path) -> dict[str, bytes]:
+    """The content of `package_files`."""
+    return {name: path.read_bytes() for name, path in package_files(folder).items()}
+
+
+def package_files(folder: Path) -> dict[str, Path]:
     """All files of a package and of its extension folder, named as in the registry: "extensions/src/qmv.cpp".
 
     What Python, a compiler or an editor leaves there does not count.
     """
-    extension = {extension_name(name): content for name, content in _read_folder(extension_folder(folder)).items()}
-    return _read_folder(folder) | extension
+    extension = {extension_name(name): path for name, path in _list_folder(extension_folder(folder)).items()}
+    return _list_folder(folder) | extension
 
 
-def _read_folder(folder: Path) -> dict[str, bytes]:
+def _list_folder(folder: Path) -> dict[str, Path]:
     paths = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.suffix not in BUILT)
     names = {path.relative_to(folder): path for path in paths}
     hidden = [name for name in names if any(part.startswith(".") or part in LEFT for part in name.parts)]
-    return {name.as_posix(): path.read_bytes() for name, path in names.items() if name not in hidden}
+    return {name.as_posix(): path for name, path in names.items() if name not in hidden}
 
 
 def _render(package: str, name: str, content: bytes, curriculum: Curriculum, done: Done) -> bytes:

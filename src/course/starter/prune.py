@@ -65,7 +65,7 @@ def _units(body: list[ast.stmt], listed: FileSymbols, prefix: str) -> Iterator[U
         elif isinstance(node, ast.ClassDef):
             yield Unit(node, frozenset(), uses(*node.decorator_list, *node.bases, *node.keywords))
             yield from _units(node.body, listed, f"{prefix}{node.name}.")
-        elif _is_typing_block(node):
+        elif is_typing_block(node):
             yield Unit(node, frozenset(), uses(node.test))
             yield from _units(node.body, listed, prefix)
         else:
@@ -90,7 +90,7 @@ def _binds(node: ast.stmt, listed: FileSymbols, prefix: str) -> frozenset[str]:
     return frozenset(names) | (frozenset(f".{name}" for name in names) if prefix else frozenset())
 
 
-def _is_typing_block(node: ast.stmt) -> bool:
+def is_typing_block(node: ast.stmt) -> bool:
     if not isinstance(node, ast.If) or node.orelse:
         return False
     return ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
@@ -107,7 +107,7 @@ class _Pruner:
             binds = _binds(node, self.listed, prefix)
             if isinstance(node, ast.ClassDef) and not binds:
                 yield from self._class_edits(node, list(self.edits(node.body, f"{prefix}{node.name}.")))
-            elif _is_typing_block(node):
+            elif is_typing_block(node):
                 inner = list(self.edits(node.body, prefix))
                 yield from [self._removal(node)] if _empties(node, inner) else inner
             elif not stands_alone(self.lines, node):

@@ -1,0 +1,55 @@
+"""The untouched starter: made from the reference, or read from `curriculum/starter.zip` in a copy without one."""
+
+import zipfile
+from pathlib import Path
+
+from course.curriculum import Curriculum
+from course.errors import CourseError
+from course.starter import render, render_file
+from course.work.place import HERE, Place
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same starter gives the same archive
+
+
+def has_reference(place: Place = HERE) -> bool:
+    """Whether this copy of the course holds the reference; a student repository does not."""
+    return place.reference.is_dir()
+
+
+def pristine(curriculum: Curriculum, place: Place = HERE) -> dict[str, bytes]:
+    """All files of the untouched starter. Raises CourseError where there is neither a reference nor an archive."""
+    if has_reference(place):
+        return render(curriculum, place.reference)
+    with _archive(place) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+
+
+def pristine_file(curriculum: Curriculum, name: str, place: Place = HERE) -> bytes:
+    """One file of the untouched starter. Raises CourseError for a name that it does not have."""
+    try:
+        if has_reference(place):
+            return render_file(curriculum, place.reference, name)
+        with _archive(place) as archive:
+            return archive.read(name)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError):
+        raise CourseError(f"{place.show(name)} is no file of the course: it has no untouched form") from None
+
+
+def write_starter_zip(curriculum: Curriculum, path: Path, place: Place = HERE) -> None:
+    """Write the untouched starter as an archive, entry names as in the registry."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(pristine(curriculum, place).items()):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(info, content)
+
+
+def _archive(place: Place) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(place.starter_zip)
+    except (OSError, zipfile.BadZipFile) as error:
+        problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        name = place.starter_zip.relative_to(place.root)
+        raise CourseError(
+            f"{name} {problem}: the untouched starter is in it, so copy it from the course anew"
+        ) from None

@@ -1,0 +1,53 @@
+"""Makes tasks stubs again in the learner's files; whatever else is in these files stays."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from course.curriculum import Curriculum, Task
+from course.work.change import change
+from course.work.graft import CannotGraft
+from course.work.lock import locked
+from course.work.place import HERE, Place
+from course.work.pristine import pristine_file
+from course.work.saved import Saved
+from course.work.splice import splice
+
+
+class Reset(NamedTuple):
+    """What was done: the files that changed, those that were reset as a whole and why, and the copy made before."""
+
+    changed: tuple[str, ...]
+    whole: dict[str, str]
+    saved: Saved | None
+
+
+def reset_tasks(curriculum: Curriculum, tasks: Collection[Task], reason: str, place: Place = HERE) -> Reset:
+    """Put the stubs of `tasks` back. A file in which they cannot be found is reset as a whole. Raises CourseError."""
+    names = list(dict.fromkeys(name for task in tasks for name in task.symbols))
+    whole: dict[str, str] = {}
+    with locked(place):
+        files = {name: _reset(curriculum, tasks, name, whole, place) for name in names}
+        changed = [name for name in names if place.read(name) != files[name]]
+        saved = change(files, reason, place)
+    return Reset(tuple(changed), {name: why for name, why in whole.items() if name in changed}, saved)
+
+
+def reset_files(curriculum: Curriculum, names: Collection[str], reason: str, place: Place = HERE) -> Reset:
+    """Make files of the course as they were at the start. Raises CourseError for one that is not of the course."""
+    with locked(place):
+        files = {name: pristine_file(curriculum, name, place) for name in names}
+        changed = [name for name in names if place.read(name) != files[name]]
+        saved = change(files, reason, place)
+    return Reset(tuple(changed), {}, saved)
+
+
+def _reset(curriculum: Curriculum, tasks: Collection[Task], name: str, whole: dict[str, str], place: Place) -> bytes:
+    start, mine = pristine_file(curriculum, name, place), place.read(name)
+    if mine is None:
+        whole[name] = "it was missing"
+        return start
+    try:
+        return splice(curriculum, name, mine, start, start, tasks)
+    except CannotGraft as problem:
+        whole[name] = str(problem)
+        return start
