@@ -1,0 +1,128 @@
+"""Submissions in an archive: zip, or tar with or without gzip. Read in memory, file by file, never unpacked to disk.
+
+A name that leads out of the archive is no file of ours. A bomb costs what is read of it: at most the bytes that were
+asked for, and for tar, which must be read from its start, `MOST_BYTES` in all."""
+
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from course.grading.source import MOST_ENTRIES, SUBMIT, Entry, Unreadable
+
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+MOST_ARCHIVE = 256 << 20
+MOST_BYTES = 512 << 20
+_MOST_KEPT = 64 << 20
+_MOST_OF_ONE = (1 << 20) + 1
+_BROKEN = (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, tarfile.TarError)
+
+
+def is_archive(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)
+
+
+def open_archive(path: Path) -> "Zip | Tar":
+    """The archive `path`, whatever its name says. Raises Unreadable."""
+    try:
+        if path.stat().st_size > MOST_ARCHIVE:
+            raise Unreadable(f"the archive is larger than {MOST_ARCHIVE >> 20} MiB: {SUBMIT}")
+        return Zip(path) if zipfile.is_zipfile(path) else Tar(path)
+    except (*_BROKEN, zipfile.BadZipFile) as error:
+        raise Unreadable(f"the archive cannot be read ({_told(error)}): submit a folder, .zip or .tar.gz") from None
+
+
+class Zip:
+    """A zip file."""
+
+    def __init__(self, path: Path) -> None:
+        self._archive = zipfile.ZipFile(path)
+        infos = self._archive.infolist()
+        _check_count(len(infos))
+        self._members = {name: info for info in infos if not info.is_dir() and (name := _inside(info.filename))}
+
+    def entries(self) -> Iterator[Entry]:
+        for name, info in self._members.items():
+            mode = info.external_attr >> 16
+            plain = stat.S_ISREG(mode) or not stat.S_IFMT(mode)
+            yield Entry(name, "link" if stat.S_ISLNK(mode) else "file" if plain else "special")
+
+    def read(self, name: str, most: int) -> bytes:
+        try:
+            with self._archive.open(self._members[name]) as file:
+                return file.read(most)
+        except (*_BROKEN, zipfile.BadZipFile) as error:
+            raise OSError(0, _told(error)) from None
+
+
+class Tar:
+    """A tar file. Its source files are kept in memory when it is opened: going back in a .gz means to start again."""
+
+    def __init__(self, path: Path) -> None:
+        self._entries: list[Entry] = []
+        self._contents: dict[str, bytes] = {}
+        kept = 0
+        with path.open("rb") as raw, tarfile.open(fileobj=_plain(raw), mode="r|") as archive:
+            for count, member in enumerate(archive):
+                _check_count(count)
+                if (name := _inside(member.name)) and not member.isdir():
+                    self._entries.append(Entry(name, _kind(member)))
+                    if member.isfile() and (kept := kept + min(member.size, _MOST_OF_ONE)) <= _MOST_KEPT:
+                        self._contents[name] = archive.extractfile(member).read(_MOST_OF_ONE)
+
+    def entries(self) -> Iterator[Entry]:
+        return iter(dict.fromkeys(self._entries))
+
+    def read(self, name: str, most: int) -> bytes:
+        if name not in self._contents:
+            raise OSError(0, f"the files of the archive are larger than {_MOST_KEPT >> 20} MiB")
+        return self._contents[name][:most]
+
+
+class _Counted(io.RawIOBase):
+    """A stream that ends in an error after so many bytes."""
+
+    def __init__(self, stream: io.BufferedIOBase) -> None:
+        self._stream, self._count = stream, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._count += len(data)
+        if self._count > MOST_BYTES:
+            raise Unreadable(f"the archive holds more than {MOST_BYTES >> 20} MiB: {SUBMIT}")
+        return data
+
+
+def _plain(raw: io.BufferedReader) -> _Counted:
+    packed = raw.peek(2)[:2] == b"\x1f\x8b"
+    return _Counted(gzip.GzipFile(fileobj=raw) if packed else raw)
+
+
+def _inside(name: str) -> str:
+    """The name with slashes only; nothing where it leads out of the archive or is no name at all."""
+    name = name.replace("\\", "/").removeprefix("./")
+    parts = name.split("/")
+    bad = name.startswith("/") or ":" in parts[0] or "\0" in name or any(part in ("", ".", "..") for part in parts)
+    return "" if bad else name
+
+
+def _kind(member: tarfile.TarInfo) -> str:
+    if member.issym() or member.islnk():
+        return "link"
+    return "file" if member.isfile() else "special"
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_ENTRIES:
+        raise Unreadable(f"the archive holds more than {MOST_ENTRIES} files: {SUBMIT}")
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:200]

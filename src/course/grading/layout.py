@@ -1,0 +1,65 @@
+"""Where in a submission the learner's package and extension are: found by the names of the course's task files.
+
+A whole checkout, its `src`, the two folders, the inside of the package, each also below other folders."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from course.paths import is_extension
+
+_PACKAGE, _EXTENSION = "tiny_llm/", "extensions/"
+_NEVER = {"tiny_llm_ref", "extensions_ref", "mutants", "alternatives"}
+
+
+class Layout(NamedTuple):
+    """Prefixes, with a slash at the end or empty, of the files of the package and of those of the extension."""
+
+    package: str
+    extension: str
+
+    def place(self, name: str) -> str:
+        """Where the file that the registry calls `name` is in the submission."""
+        return self.extension + name.removeprefix(_EXTENSION) if is_extension(name) else self.package + name
+
+    def name(self, place: str) -> str | None:
+        """How the registry would call the file at `place`; None for one elsewhere."""
+        if place.startswith(self.extension):
+            return _EXTENSION + place.removeprefix(self.extension)
+        return place.removeprefix(self.package) if place.startswith(self.package) else None
+
+
+def find_layouts(places: Iterable[str], names: Iterable[str]) -> list[Layout]:
+    """All layouts in which a file that is named as one of `names` was found, the likeliest first.
+
+    Folders called tiny_llm and extensions come before others, then the least deep, then those with the most files.
+    """
+    found: Counter[Layout] = Counter()
+    wanted = {}
+    for name in names:
+        wanted.setdefault(name.rpartition("/")[2], []).append(name)
+    for place in places:
+        if not _NEVER.intersection(place.split("/")):
+            for name in wanted.get(place.rpartition("/")[2], ()):
+                if layout := _layout(place, name):
+                    found[layout] += 1
+    return sorted(found, key=lambda layout: (not _is_named(layout), _depth(layout), -found[layout], layout))
+
+
+def _layout(place: str, name: str) -> Layout | None:
+    if place != name and not place.endswith(f"/{name}"):
+        return None
+    prefix = place.removesuffix(name)
+    if not is_extension(name) and (prefix == _PACKAGE or prefix.endswith(f"/{_PACKAGE}")):
+        return Layout(prefix, prefix.removesuffix(_PACKAGE) + _EXTENSION)
+    if is_extension(name):
+        return Layout(prefix + _PACKAGE, prefix + _EXTENSION)
+    return Layout(prefix, prefix + _EXTENSION)
+
+
+def _is_named(layout: Layout) -> bool:
+    return layout.package.endswith(_PACKAGE)
+
+
+def _depth(layout: Layout) -> int:
+    return layout.extension.count("/")

@@ -1,0 +1,25 @@
+"""Text from strangers made fit for files and terminals: file names, messages, names of students.
+
+Removes what steers a terminal or turns a line around, and what JSON and XML cannot hold."""
+
+import re
+
+_KEPT = "\n\t"
+_STEERING = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")  # direction, width 0
+_SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)", re.DOTALL)
+
+
+def clean(text: str, most: int = 4000) -> str:
+    """The text without escape sequences, control characters and lone surrogates, cut where it is long."""
+    text = _SEQUENCE.sub("", text[: 4 * most].replace("\r\n", "\n"))
+    text = "".join(c if c in _KEPT or _is_shown(c) else "\ufffd" for c in _STEERING.sub("", text))
+    return text if len(text) <= most else f"{text[:most]} ... (cut)"
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """The same on one line."""
+    return clean(" ".join(text.split()), most)
+
+
+def _is_shown(char: str) -> bool:
+    return ord(char) >= 0x20 and not 0x7F <= ord(char) <= 0x9F and not 0xD800 <= ord(char) <= 0xDFFF
