@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,11 +29,12 @@ SUFFIXES = {".cpp", ".cc", ".c", ".h", ".hpp", ".inc", ".S", ".cmake"}
 _SECONDS = 900
 
 
-def ensure_built(source: Path, destination: Path, module: str) -> Path:
+def ensure_built(source: Path, destination: Path, module: str, trees: Path = TREES) -> Path:
     """The library of the CMake project `source`, as `module.*.so` in the folder `destination`; built if need be.
 
     The project must not read files outside of `source`; CMake finds MLX and nanobind by `Python_EXECUTABLE`, which is
     set. The module must hold a function `identity(x: array)`, which the smoke test after a build calls.
+    trees: where build trees are kept.
     Raises CourseError, with the fix or the compiler's first errors, and then leaves an earlier library as it was.
     """
     stamp = Stamp(destination, module)
@@ -43,16 +45,27 @@ def ensure_built(source: Path, destination: Path, module: str) -> Path:
         if library := stamp.fresh(made_from):
             return library
         try:
-            with _tree(files, toolchain) as tree:
+            with _tree(trees, files, toolchain) as tree:
                 built = _build(tree, files, toolchain, module, source)
                 library = _install(built, destination, module)
             stamp.note(made_from, library)
         except OSError as error:
-            place = error.filename or TREES
+            place = error.filename or trees
             raise CourseError(
                 f"cannot build {_show(source)} ({place}: {error.strerror}): make room, or the folder writable"
             ) from None
         return library
+
+
+def put_built(content: bytes, source: Path, destination: Path, module: str) -> Path:
+    """Put a library in place that was built elsewhere from `source`, as `ensure_built` would have."""
+    stamp = Stamp(destination, module)
+    with stamp.locked(), tempfile.TemporaryDirectory(prefix="tiny-llm-") as folder:
+        built = Path(folder) / f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        built.write_bytes(content)
+        library = _install(built, destination, module)
+        stamp.note(fingerprint(sources(source), find_toolchain(), module), library)
+    return library
 
 
 def is_stale(source: Path, destination: Path, module: str) -> bool:
@@ -75,11 +88,11 @@ def sources(folder: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def _tree(files: dict[str, bytes], toolchain: Toolchain) -> Iterator[Path]:
+def _tree(trees: Path, files: dict[str, bytes], toolchain: Toolchain) -> Iterator[Path]:
     """The build tree for this kind of project, locked: a compiler keeps all cores busy, so builds wait in line."""
     tools = f"{toolchain.identity} {toolchain.ccache}".encode()
     kind = hashlib.sha256(files["CMakeLists.txt"] + tools).hexdigest()[:12]
-    tree = TREES / kind
+    tree = trees / kind
     tree.mkdir(parents=True, exist_ok=True)
     with (tree / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -134,7 +147,7 @@ def _configure(tree: Path, toolchain: Toolchain) -> list[str]:
 def _run(command: list[str], tree: Path, toolchain: Toolchain, source: Path) -> None:
     """Run one step of a build. Raises CourseError with its first errors."""
     ccache = {
-        "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(TREES / "ccache")),
+        "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(tree.parent / "ccache")),
         "CCACHE_MAXSIZE": os.environ.get("CCACHE_MAXSIZE", "500M"),
         # `-march=native` means something else on another machine.
         "CCACHE_NAMESPACE": hashlib.sha256(toolchain.identity.encode()).hexdigest()[:16],

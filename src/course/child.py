@@ -1,8 +1,8 @@
 """`python -m course.child TESTS PACKAGE FORBIDDABLE READ WRITE`: runs `observe` of one test file's cases on request.
 
-Started afresh by `course.isolate`, never forked: a fork after an MLX evaluation hangs. It holds the code under test and
-no judgement: what it says is data. Requests are `{"case", "inputs", "forbidden", "timeout"}`; an answer is one byte,
-`v` for values or `f` for a failure, and a packed value."""
+Started afresh by `course.isolate`; behind a process boundary `course.boundary.inside` calls `serve`. It holds the code
+under test and no judgement: what it says is data. Requests are `{"case", "inputs", "forbidden", "timeout"}`; an answer
+is one byte, `v` for values or `f` for a failure, and a packed value."""
 
 import faulthandler
 import importlib.util
@@ -21,22 +21,27 @@ from course.solution import Solution
 
 
 def main(tests: str, package: str, forbiddable: str, read: str, write: str) -> None:
-    """Serve requests until the grader closes its end."""
-    faulthandler.enable()
+    """Load the test file, say so, and serve."""
     solution = Solution(package, forbiddable.split(",") if forbiddable else ())
-    solution.guard.patch_real()
-    module = _load(Path(tests))
-    own = os.getpid()
+    module = load(Path(tests))
     send(int(write), b"ready")
+    serve(solution, module, int(read), int(write))
+
+
+def serve(solution: Solution, module: types.ModuleType, read: int, write: int) -> None:
+    """Answer requests for cases of `module` until the grader closes its end."""
+    faulthandler.enable()
+    solution.guard.patch_real()
+    own = os.getpid()
     while True:
         try:
-            request = unpack(receive(int(read)))
+            request = unpack(receive(read))
         except Closed:
             return
         answer = _answer(solution, vars(module)[request["case"]], request)
         if os.getpid() != own:  # a copy that the code under test forked must not answer too
             os._exit(1)
-        send(int(write), answer)
+        send(write, answer)
 
 
 def _answer(solution: Solution, case: Case, request: dict[str, object]) -> bytes:
@@ -47,7 +52,8 @@ def _answer(solution: Solution, case: Case, request: dict[str, object]) -> bytes
         return b"f" + pack(describe(error, solution.folder).plain())
 
 
-def _load(path: Path) -> types.ModuleType:
+def load(path: Path) -> types.ModuleType:
+    """The test file, as a module of its own."""
     spec = importlib.util.spec_from_file_location("graded_tests", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["graded_tests"] = module  # dataclasses of the test file look their module up

@@ -1,5 +1,6 @@
 """What went wrong while the code under test ran, told through its own lines and never through the helper's."""
 
+import signal
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,16 +8,26 @@ from pathlib import Path
 
 from course.codec import NotPlain
 from course.guard import Forbidden
-from course.paths import ROOT
+from course.paths import ROOT, SRC
 from course.stub import Stub, find_stub, stub_of
 
 _MOST_FRAMES = 5
 _MOST_TEXT = 2000
+_FROM_CHILD = ("todo", "forbidden", "timeout", "stopped", "raised")
+_SIGNALS = {
+    "SIGSEGV": "it used memory that is not its own: look for an index past the end of an array, a dangling "
+    "pointer, or an output that was given no memory",
+    "SIGBUS": "it used memory that is not there: look for an index past the end of an array",
+    "SIGABRT": "C++ gave up: look for memory written past its end, freed twice, or an exception that nobody catches",
+    "SIGFPE": "an integer was divided by zero",
+    "SIGILL": "this CPU lacks an instruction: was the C++ library built on another machine?",
+}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """`kind`: "todo", "forbidden", "timeout", "died", "stopped" (no Exception), "raised", "not built" or "not run"."""
+    """`kind`: "todo", "forbidden", "timeout", "died", "stopped" (no Exception), "raised", "limit" (of memory, processes
+    or files), "not built", "not run" or "boundary" (the grader's own trouble)."""
 
     kind: str
     message: str
@@ -59,6 +70,26 @@ class TimedOut(BaseException):
     """The code under test took too long; the text names the limit."""
 
 
+def from_child(value: object) -> Failure:
+    """A failure as a process of learner code tells it, which may be anything. Raises ValueError."""
+    match value:
+        case {"kind": str(kind), "message": str(message), "lines": list(lines)} if kind in _FROM_CHILD:
+            if not all(isinstance(line, str) for line in lines):
+                raise ValueError("a line is no text")
+            return Failure(kind, _cut(message), [_cut(line) for line in lines[:_MOST_FRAMES]])
+    raise ValueError("it describes no failure")
+
+
+def ending(code: int | None) -> str:
+    """How a process ended, in words: its exit status, -number of a signal, or None if it only closed its pipes."""
+    if code is None:
+        return "it closed its pipes"
+    if code >= 0:
+        return f"exit status {code}"
+    name = signal.Signals(-code).name
+    return f"signal {name}, {_SIGNALS[name]}" if name in _SIGNALS else f"signal {name}"
+
+
 def describe(error: BaseException, package: Path) -> Failure:
     """Explain what `observe` raised; `package` is the folder of the package under test."""
     lines = own_lines(error, package)
@@ -82,21 +113,26 @@ def one_line(error: BaseException) -> str:
     except Exception:
         text = "(its text cannot be shown)"
     text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} ... ({len(text)} characters)"
 
 
 def own_lines(error: BaseException, folder: Path) -> list[str]:
     """`file:line in function: source` for the innermost frames of `error` whose files are in `folder`."""
     places = [
-        f"{_relative(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}"
+        f"{_shown(frame.filename, folder)}:{frame.lineno} in {frame.name}: {frame.line}"
         for frame in traceback.extract_tb(error.__traceback__, limit=-200)
         if Path(frame.filename).is_relative_to(folder)
     ]
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(folder):
-        places.append(f"{_relative(error.filename)}:{error.lineno}: {(error.text or '').strip()}")
+        places.append(f"{_shown(error.filename, folder)}:{error.lineno}: {(error.text or '').strip()}")
     return places[-_MOST_FRAMES:]
 
 
-def _relative(filename: str) -> str:
+def _shown(filename: str, folder: Path) -> str:
+    """The path of a file of the package `folder` as its author knows it, also where a copy is graded."""
     path = Path(filename)
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else filename
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else SRC.name / path.relative_to(folder.parent))

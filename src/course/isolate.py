@@ -15,20 +15,12 @@ from pathlib import Path
 
 from course.case import Case
 from course.codec import pack, unpack
-from course.failure import Failure
+from course.failure import Failure, ending
 from course.guard import ForbiddenNames
 from course.pipe import Closed, receive, send
 
 _START = 60.0
 _GRACE = 1.0
-_SIGNALS = {
-    "SIGSEGV": "it used memory that is not its own: look for an index past the end of an array, a dangling "
-    "pointer, or an output that was given no memory",
-    "SIGBUS": "it used memory that is not there: look for an index past the end of an array",
-    "SIGABRT": "C++ gave up: look for memory written past its end, freed twice, or an exception that nobody catches",
-    "SIGFPE": "an integer was divided by zero",
-    "SIGILL": "this CPU lacks an instruction: was the C++ library built on another machine?",
-}
 
 
 class Isolated:
@@ -126,13 +118,9 @@ class _Child:
     def end(self) -> str:
         """How the process ended, in words; waits a moment for one that only closed its pipes."""
         try:
-            status = self.process.wait(_GRACE)
+            return ending(self.process.wait(_GRACE))
         except subprocess.TimeoutExpired:
-            return "it closed its pipes"
-        if status >= 0:
-            return f"exit status {status}"
-        name = signal.Signals(-status).name
-        return f"signal {name}, {_SIGNALS[name]}" if name in _SIGNALS else f"signal {name}"
+            return ending(None)
 
     def kill(self) -> None:
         """End the process and everything in its group."""

@@ -9,6 +9,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from course.boundary.settings import Boundary
 from course.case import Case
 from course.curriculum import Curriculum, Day, Task
 from course.explain import explain
@@ -23,10 +24,18 @@ CURRICULUM = pytest.StashKey[Curriculum]()
 OBSERVERS = pytest.StashKey[dict[Path, Observer]]()
 TIMEOUTS = pytest.StashKey[Counter[Task]]()
 WHOLE = pytest.StashKey[Counter[Task]]()  # cases that each task has in its file
+BOUNDARY = pytest.StashKey[Boundary | None]()
+SEED = pytest.StashKey[int]()
 UNBUILT = pytest.StashKey[dict[str, str]]()  # what could not be built, and why
 MOST_TIMEOUTS = 2  # of a task: an endless loop would else cost the time limit of every case, minutes in all
 _MOST_OUTPUT = 10_000
 _COMPILING = 20.0  # s: more time for an `observe` that may compile a Metal kernel on a busy machine
+
+
+def package_of(config: pytest.Config) -> Path:
+    """The folder of the package under test."""
+    boundary = config.stash[BOUNDARY]
+    return Path(boundary.tree, config.option.solution) if boundary else package_folder(config.option.solution)
 
 
 class CaseItem(pytest.Item):
@@ -42,8 +51,7 @@ class CaseItem(pytest.Item):
             message = f"not run, because {MOST_TIMEOUTS} cases of this task have exceeded their time limit already"
             raise Stopped(Failure("not run", message))
         if missing := self.built_parts & self.config.stash[UNBUILT].keys():
-            package = package_folder(self.config.option.solution)
-            raise Stopped(without_library(self.task, package, self.config.stash[UNBUILT][min(missing)]))
+            raise Stopped(without_library(self.task, package_of(self.config), self.config.stash[UNBUILT][min(missing)]))
         observer = self._observer()
         observer.begin()
         compiles = _COMPILING if "emulator" in self.built_parts else 0.0
@@ -78,14 +86,20 @@ class CaseItem(pytest.Item):
             names = sorted({name for day in self.config.stash[CURRICULUM].days for name in day.forbidden})
             options = self.config.option
             isolate = options.isolate or bool(self.built_parts)  # kernels crash, Python does not
-            observers[self.path] = make_observer(isolate, self.path, options.solution, names)
+            observers[self.path] = make_observer(
+                self.path, options.solution, names, isolate, self.config.stash[BOUNDARY]
+            )
         return observers[self.path]
 
     def _inputs(self) -> object:
         if not self.case.inputs:
             return None
-        seed = [self.config.getoption("seed_base"), self.index, *self.case.name.encode()]
+        seed = [self.config.stash[SEED], self.index, *self.case.name.encode()]
         return self.case.inputs(np.random.default_rng(seed), **self.case.params[self.index])
+
+    def expected(self) -> dict[str, object]:
+        """What is known of it before it runs, for who waits for its result."""
+        return {"id": self.nodeid, "task": self.task.number, "name": self.name, "property": self.case.property}
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name

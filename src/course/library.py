@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from course.boundary.library import build_behind
+from course.boundary.settings import Boundary
 from course.build import ensure_built, is_stale
 from course.curriculum import Task
 from course.errors import CourseError
@@ -14,10 +16,12 @@ _NAMES = {"library": "the C++ kernels", "emulator": "the kernel emulator"}
 _EMULATOR = SRC / "course" / "emulator"
 
 
-def build(parts: Iterable[str], package: Path, say: Callable[[str], None]) -> dict[str, str]:
+def build(
+    parts: Iterable[str], package: Path, say: Callable[[str], None], boundary: Boundary | None = None
+) -> dict[str, str]:
     """Bring "library" (of `package`) and "emulator" up to date; returns why that failed, for those that did.
 
-    `say` gets a line before a long wait.
+    `say` gets a line before a long wait. With a boundary the library is compiled and tried behind it.
     """
     places = {
         "library": (extension_folder(package), package, EXTENSION),
@@ -28,7 +32,10 @@ def build(parts: Iterable[str], package: Path, say: Callable[[str], None]) -> di
         try:
             if is_stale(*places[part]):
                 say(f"building {_NAMES[part]} (the first time takes a minute or more)")
-                ensure_built(*places[part])
+                if boundary and part == "library":
+                    build_behind(boundary, package)
+                else:
+                    ensure_built(*places[part])
         except CourseError as error:
             problems[part] = str(error)
     return problems

@@ -1,9 +1,11 @@
-"""Where the code under test runs: in this process, or in one of its own."""
+"""Where the code under test runs: in this process, in one of its own, or behind a process boundary."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from course.boundary.sandboxed import Sandboxed
+from course.boundary.settings import Boundary
 from course.case import Case
 from course.guard import ForbiddenNames
 from course.isolate import Isolated
@@ -23,6 +25,10 @@ class Observer(Protocol):
         """Put away what was started."""
 
 
-def make_observer(isolate: bool, tests: Path, package: str, forbiddable: Sequence[str]) -> Observer:
+def make_observer(
+    tests: Path, package: str, forbiddable: Sequence[str], isolate: bool, boundary: Boundary | None
+) -> Observer:
     """An observer for the cases in `tests`; `forbiddable` are all names that some day forbids."""
+    if boundary:
+        return Sandboxed(tests, package, forbiddable, boundary)
     return Isolated(tests, package, forbiddable) if isolate else Local(package, forbiddable)

@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 import course.route  # noqa: F401 - before anything imports mlx.core
+from course.boundary.secret import close_memory, read_seed
+from course.boundary.settings import Boundary
 from course.case import Case
 from course.curriculum import Day, load
 from course.errors import CourseError
-from course.item import CURRICULUM, OBSERVERS, TIMEOUTS, UNBUILT, WHOLE, CaseItem
+from course.events import Events
+from course.item import BOUNDARY, CURRICULUM, OBSERVERS, SEED, TIMEOUTS, UNBUILT, WHOLE, CaseItem, package_of
 from course.library import build
 from course.paths import CURRICULUM as REGISTRY
-from course.paths import package_folder
 from course.summary import Result, Summary
 from course.verdict import Verdict
 
@@ -27,6 +29,7 @@ _WEEK = re.compile(r"week_\d+")
 _TEST_FILE = re.compile(r"week_(\d+)/test_day_(\d+)\.py$")
 _MOST_LINES = 20
 _SUMMARY = pytest.StashKey[Summary]()
+_EVENTS = pytest.StashKey[Events]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,19 +41,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--verdict", type=Path, help="note how far the run has come in this file (see course.verdict)")
     group.addoption("--seed-base", type=int, default=0, help="seed of the inputs")
     group.addoption("--isolate", action="store_true", help="run the code under test in a process of its own")
+    group.addoption("--boundary", type=Path, help="run the code under test behind the boundary in this file")
+    group.addoption("--seed-fd", type=int, help="read a secret seed from this pipe, instead of --seed-base")
+    group.addoption("--events", type=Path, help="write a line of JSON to this file for each thing that happens")
     group.addoption("--curriculum", type=Path, default=REGISTRY, help="folder of the registry")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[OBSERVERS], config.stash[TIMEOUTS], config.stash[UNBUILT] = {}, Counter(), {}
     config.stash[WHOLE] = Counter()
+    _take_secrets(config)
+    config.stash[_EVENTS] = Events(config.getoption("events"))
     config.stash[_SUMMARY] = Summary(config.getoption("solution"))
-    config.pluginmanager.register(_Hooks(config.stash[_SUMMARY]), "course-summary")
+    config.pluginmanager.register(_Hooks(config.stash[_SUMMARY], config), "course-summary")
+
+
+def _take_secrets(config: pytest.Config) -> None:
+    """What a boundary and its grader share, and what only the grader may know."""
+    boundary, seed = config.getoption("boundary"), config.getoption("seed_fd")
+    try:
+        config.stash[BOUNDARY] = Boundary.read(boundary) if boundary else None
+        config.stash[SEED] = config.getoption("seed_base") if seed is None else read_seed(seed)
+    except CourseError as error:
+        raise pytest.UsageError(str(error)) from None
+    if boundary or seed is not None:
+        close_memory()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     for observer in config.stash.get(OBSERVERS, {}).values():
         observer.close()
+    if events := config.stash.get(_EVENTS, None):
+        events.close()
 
 
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[CaseItem] | None:
@@ -98,10 +120,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Compiles what cases need: before the first case, so that no time limit counts the wait."""
     config = session.config
+    config.stash[_EVENTS].tell(collected=[item.expected() for item in session.items if isinstance(item, CaseItem)])
     parts = set().union(*(item.built_parts for item in session.items if isinstance(item, CaseItem)))
     if parts and not config.option.collectonly:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
-        problems = build(sorted(parts), package_folder(config.option.solution), reporter.write_line)
+        problems = build(sorted(parts), package_of(config), reporter.write_line, config.stash[BOUNDARY])
         for problem in problems.values():
             reporter.write_line(problem)  # at once: where all cases are TODO no failure would tell it
         config.stash[UNBUILT] = problems
@@ -115,6 +138,7 @@ def pytest_runtest_makereport(
     if isinstance(item, CaseItem) and (report.when == "call" or report.outcome != "passed"):
         result = item.result(report, call.excinfo.value if call.excinfo else None)
         report.course = asdict(result)  # plain, so that it also travels between processes of pytest-xdist
+        item.config.stash[_EVENTS].tell(result=report.course, id=item.nodeid, seconds=report.duration)
     return report
 
 
@@ -135,8 +159,8 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
 class _Hooks:
     """Hooks that need the summary of this run."""
 
-    def __init__(self, summary: Summary) -> None:
-        self.summary = summary
+    def __init__(self, summary: Summary, config: pytest.Config) -> None:
+        self.summary, self.config = summary, config
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self._note(session.config, Verdict())
@@ -146,6 +170,7 @@ class _Hooks:
         """Says which case is running: to the process that waits, and on a quiet terminal which task, in one line."""
         if isinstance(item, CaseItem):
             self._note(item.config, Verdict(f"{item.name} of {item.task.label}"))
+            item.config.stash[_EVENTS].tell(running=item.nodeid)
         reporter = item.config.pluginmanager.get_plugin("terminalreporter")
         if isinstance(item, CaseItem) and reporter and reporter.isatty and reporter.verbosity < -1:
             reporter.rewrite(f"{item.task.label}: {item.task.title}", erase=True)
@@ -154,6 +179,10 @@ class _Hooks:
         if result := getattr(report, "course", None):
             self.summary.results.append(Result(**result))
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.config.stash[_EVENTS].tell(error="\n".join(report.longreprtext.splitlines()[-_MOST_LINES:]))
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if path := session.config.getoption("results"):
@@ -161,6 +190,7 @@ class _Hooks:
         if session.exitstatus == pytest.ExitCode.OK and not self.summary.passed:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._note(session.config, Verdict(status=int(session.exitstatus), cases=len(self.summary.results)))
+        session.config.stash[_EVENTS].tell(end=int(session.exitstatus))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         own_failures = config.option.tbstyle == "no"

@@ -1,0 +1,75 @@
+"""What a process gives up before it runs learner code: rights, descriptors, environment, and room to grow.
+
+Called in a freshly forked process, which afterwards can undo nothing of it."""
+
+import os
+import resource
+import signal
+from contextlib import suppress
+
+from course.boundary import kernel
+from course.boundary.order import Order
+from course.boundary.settings import Limits
+
+_MB = 1 << 20
+
+
+def keep_only(descriptors: dict[int, int]) -> None:
+    """Close all descriptors but those given, which get new numbers: {old: new}, new ones below 10."""
+    moved = {os.dup2(old, 100 + new): new for old, new in descriptors.items()}
+    for high, new in moved.items():
+        os.dup2(high, new)
+    first = max(descriptors.values()) + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+
+
+def environment(order: Order) -> dict[str, str]:
+    """The variables of a process that runs learner code."""
+    own = {
+        "HOME": f"{order.scratch}/home",
+        "TMPDIR": f"{order.scratch}/tmp",
+        "XDG_CACHE_HOME": order.cache,
+        "PYTHONPATH": os.pathsep.join([order.tree, order.course]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | own
+
+
+def make_folders(order: Order) -> None:
+    """The folders that `environment` promises."""
+    for name in ("home", "tmp", "shm"):
+        os.makedirs(f"{order.scratch}/{name}", mode=0o700, exist_ok=True)
+
+
+def confine(order: Order) -> None:
+    """Become the user that runs learner code, within the limits."""
+    os.umask(0o077)
+    _limit(order.limits)
+    if order.uid is not None:
+        os.setgroups([])
+        os.setresgid(order.uid, order.uid, order.uid)
+        os.setresuid(order.uid, order.uid, order.uid)
+    if order.mode == "namespaces":
+        kernel.drop_capabilities()
+    kernel.forgo_privileges()
+    kernel.set_dumpable(True)  # so that it may look into itself: some cases measure memory
+    kernel.die_with_parent(signal.SIGKILL)
+    make_folders(order)
+    os.chdir(f"{order.scratch}/home")
+    os.environ.clear()
+
+
+def _limit(limits: Limits) -> None:
+    wanted = {
+        "RLIMIT_CORE": 0,
+        "RLIMIT_CPU": limits.cpu_seconds,
+        "RLIMIT_FSIZE": limits.file_mb * _MB,
+        "RLIMIT_NOFILE": limits.open_files,
+        "RLIMIT_DATA": limits.memory_mb * _MB,
+    }
+    for name, value in wanted.items():
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        with suppress(OSError, ValueError):  # macOS refuses some values
+            resource.setrlimit(number, (value, value))

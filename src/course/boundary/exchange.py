@@ -1,0 +1,203 @@
+"""The grader's side of one case: requests out, answers in, all that is printed drained, and an eye on the limits.
+
+Everything here may be at the mercy of code that hangs, lies or dies: waits have a deadline, and buffers a size."""
+
+import os
+import selectors
+import socket
+import struct
+import sys
+import time
+from contextlib import suppress
+
+from course.boundary.launch import Zygote
+from course.boundary.order import CASE, DIED, END, ENDED
+from course.boundary.settings import Limits
+from course.boundary.watch import Watch
+from course.pipe import Closed
+
+_CHUNK = 1 << 16
+_LOOK = 0.1
+"""s between two looks at the limits"""
+_GRACE = 0.5
+_END = 8.0
+_LENGTH = struct.Struct("<Q")
+
+
+class Excess(Exception):
+    """A limit was passed; the text says which."""
+
+
+class Died(Exception):
+    """The process of the case has ended; `code` is its exit status, -number of a signal, or None if not known."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Exchange:
+    """One case. Raises EOFError or TimeoutError where the zygote does not answer."""
+
+    def __init__(self, zygote: Zygote, watch: Watch, limits: Limits) -> None:
+        self._zygote, self._watch, self._limits = zygote, watch, limits
+        self._printed = _Printed(limits.printed_kb << 10)
+        self._code: int | None = None
+        self._dead = False
+        requests, self._request = os.pipe()
+        self._answer, answers = os.pipe()
+        self._output, printed = os.pipe()
+        theirs = (requests, answers, printed)
+        try:
+            socket.send_fds(zygote.control, [CASE], theirs)
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        for fd in (self._request, self._answer, self._output):
+            os.set_blocking(fd, False)
+
+    def call(self, request: bytes, deadline: float) -> bytes:
+        """The answer. Raises TimeoutError, `Died`, `Excess`, `Closed` for bytes that are no message."""
+        try:
+            return self._call(memoryview(_LENGTH.pack(len(request)) + request), deadline)
+        finally:
+            self._drain()
+            sys.stdout.write(self._printed.take())
+
+    def end(self) -> None:
+        """Have the zygote kill what is left of the case, and wait until it has. Raises EOFError or TimeoutError."""
+        try:
+            if self._zygote.forks:
+                self._zygote.control.sendall(END)
+                deadline = time.monotonic() + _END
+                while self._zygote.reply(deadline).sign != ENDED:
+                    pass
+        except OSError as error:
+            raise EOFError(str(error)) from None
+        finally:
+            for fd in (self._request, self._answer, self._output):
+                os.close(fd)
+
+    def _call(self, rest: memoryview, deadline: float) -> bytes:
+        if self._dead:
+            raise Died(self._code)
+        answer = _Answer(self._answer, self._limits.message_mb << 20)
+        if answer.read():
+            raise Closed("an answer came that nobody had asked for")
+        look = 0.0
+        with selectors.DefaultSelector() as selector:
+            for fd in (self._answer, self._output, self._zygote.control.fileno()):
+                selector.register(fd, selectors.EVENT_READ)
+            selector.register(self._request, selectors.EVENT_WRITE)
+            while True:
+                now = time.monotonic()
+                if now >= deadline:
+                    raise TimeoutError
+                if now >= look:
+                    look = now + _LOOK
+                    if excess := self._watch.excess():
+                        raise Excess(excess)
+                ready = {key.fd for key, _ in selector.select(min(deadline, look) - now)}
+                if self._output in ready and not self._printed.read(self._output):
+                    selector.unregister(self._output)
+                if self._request in ready:
+                    rest = self._write(rest)
+                    if not rest:
+                        selector.unregister(self._request)
+                if self._answer in ready:
+                    answer.read()
+                    if answer.whole is not None:
+                        return answer.whole
+                    if answer.ended:
+                        raise Died(self._last_code())
+                if self._zygote.control.fileno() in ready:
+                    self._last_code()
+                    answer.read()
+                    if answer.whole is not None:
+                        return answer.whole
+                    raise Died(self._code)
+
+    def _write(self, rest: memoryview) -> memoryview:
+        try:
+            return rest[os.write(self._request, rest[:_CHUNK]) :]
+        except BlockingIOError:
+            return rest
+        except OSError:
+            return memoryview(b"")  # it does not listen: that it died, or why, is told by other means
+
+    def _last_code(self) -> int | None:
+        """How the process of the case ended; waits a moment for one that only closed its pipes."""
+        with suppress(TimeoutError):
+            reply = self._zygote.reply(time.monotonic() + _GRACE)
+            if reply.sign == DIED:
+                self._dead, self._code = True, os.waitstatus_to_exitcode(reply.number)
+        return self._code
+
+    def _drain(self) -> None:
+        for _ in range(64):
+            if not self._printed.read(self._output):
+                return
+
+
+class _Answer:
+    """A message as it comes in."""
+
+    def __init__(self, fd: int, most: int) -> None:
+        self._fd, self._most = fd, most
+        self._data = bytearray()
+        self.whole: bytes | None = None
+        self.ended = False
+
+    def read(self) -> bool:
+        """Take what is there; whether something was. Raises `Closed` for a message that is too long."""
+        came = False
+        while self.whole is None and (part := self._part()):
+            came = True
+            self._data += part
+            if len(self._data) >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(self._data)
+                if length > self._most:
+                    raise Closed(f"a result of {length >> 20} MB is larger than {self._most >> 20} MB")
+                if len(self._data) >= _LENGTH.size + length:
+                    self.whole = bytes(self._data[_LENGTH.size : _LENGTH.size + length])
+        return came
+
+    def _part(self) -> bytes:
+        wanted = _LENGTH.size
+        if len(self._data) >= _LENGTH.size:
+            wanted += _LENGTH.unpack_from(self._data)[0]
+        try:
+            part = os.read(self._fd, min(_CHUNK, wanted - len(self._data)))
+        except BlockingIOError:
+            return b""
+        self.ended = not part
+        return part
+
+
+class _Printed:
+    """The end of what was printed, in a buffer that does not grow."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._data = bytearray()
+        self._left_out = 0
+
+    def read(self, fd: int) -> bool:
+        """Take what is there; whether there may be more."""
+        try:
+            part = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return False
+        self._data += part
+        if (excess := len(self._data) - self._most) > 0:
+            del self._data[:excess]
+            self._left_out += excess
+        return bool(part)
+
+    def take(self) -> str:
+        text = self._data.decode(errors="replace")
+        if self._left_out:
+            text = f"({self._left_out} bytes are left out here)\n{text}"
+        self._data.clear()
+        self._left_out = 0
+        return text

@@ -1,0 +1,39 @@
+"""Which files of the machine code inside a boundary may see, in mode `namespaces`: a list of what it needs."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from course.boundary.root import TREE
+from course.boundary.settings import Boundary
+from course.paths import CURRICULUM, MODELS, REFERENCE, ROOT, SRC, cache_folder, extension_folder
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix", "/sys/devices")
+_ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "hosts", "nsswitch.conf")
+_PACKAGES = ("numpy", "mlx", "msgspec", "nanobind", "hypothesis", "pytest", "starlette", "psutil")
+_COURSE = Path(__file__).resolve().parents[1]
+
+
+def visible(boundary: Boundary, tests: Path) -> tuple[str, ...]:
+    """Paths to show: the system, Python and its packages, this course without its solution, the test file, the tree."""
+    python = {sys.prefix, sys.base_prefix, sys.exec_prefix, *map(_place, _PACKAGES)} - {""}
+    system = {*_SYSTEM, *(f"/etc/{name}" for name in _ETC), "/etc/localtime"}
+    course = {_COURSE, MODELS, CURRICULUM, tests, tests.parent / "golden", *cache_folder().glob("blas-*.so")}
+    return tuple(sorted({*system, *python, *map(str, course), *boundary.readable, TREE}))
+
+
+def hidden() -> tuple[str, ...]:
+    """Folders to cover where they lie inside of something visible."""
+    places = [_place(name, 0) for name in ("tiny_llm", REFERENCE.name)]
+    packages = {Path(place) for place in places if place} | {SRC / "tiny_llm", REFERENCE}
+    folders = {folder for package in packages for folder in (package, extension_folder(package))}
+    return tuple(sorted(map(str, folders | {ROOT / ".course", ROOT / ".git"})))
+
+
+def _place(package: str, above: int = 1) -> str:
+    """The folder of a package, or a folder above it; "" for a package that is not installed."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return ""
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    return str(folder.parents[above - 1] if above else folder)
