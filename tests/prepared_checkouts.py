@@ -16,9 +16,10 @@ WRITTEN = {"src", "curriculum"}
 """What commands write in place: copied. Everything else in a checkout of an example is a hard link."""
 COURSE = """
 title = "Serving, one day of it"
+[graded]
 days = ["1.1"]
 """
-ROSTER = """student,name,folder
+ROSTER = """id,name,folder
 ada,Ada,ada
 ben,Ben,ben
 eve,Eve,eve

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course import curriculum
-from course.book import badges, command_help, figures, glossary, hints, math, quiz, sim_options
+from course.book import badges, command_help, figures, glossary, hints, math, protections, quiz, sim_options
 from course.book.page import BUILT_IN, DIRECTIVE, PROSE, Page, Segment, blocks, directive, segments
 from course.curriculum import Curriculum
 from course.errors import CourseError
@@ -23,6 +23,7 @@ RENDERERS = {
     "hints": hints.render,
     "options": sim_options.render,
     "command": command_help.render,
+    "protections": protections.render,
 }
 NAMES = (*RENDERERS, "quiz", "figure", *BUILT_IN)
 
