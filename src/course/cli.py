@@ -1,5 +1,6 @@
 """The command line: every module in `course.commands` is one command, imported only when it is asked for."""
 
+import os
 import sys
 
 from course.errors import CourseError
@@ -23,6 +24,9 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever read our output has had enough: say no more, also not at the end of the program
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _known(name: str) -> str:

@@ -97,7 +97,7 @@ class Run:
     def where(self) -> str:
         """The case that runs now, or what is being built before the first."""
         verdict = self._notes.verdict()
-        at = verdict.running if verdict else ""
+        at = verdict.running if verdict else self._at  # it may be being written
         if at != self._at:
             self._at, self._moved = at, time.monotonic()
         return at or next(iter(tail(self._output())[-1:]), "")

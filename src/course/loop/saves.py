@@ -13,6 +13,7 @@ from course.curriculum import Curriculum
 from course.paths import SRC, extension_folder, source_file
 
 _SUFFIXES = SUFFIXES | {".py", ".metal", ".txt"}
+_COURSE = SRC / "course"
 _QUIET = 40  # ms without another event that end a save
 _LONGEST = 200  # ms: the longest wait for that
 
@@ -21,8 +22,9 @@ class Tree:
     """The learner's files: the package and its extension folder."""
 
     def __init__(self, curriculum: Curriculum, package: Path) -> None:
-        self.folders = (package, extension_folder(package))
-        self._inner = {source_file(package, name).parent for name in curriculum.files} | set(self.folders)
+        self.around = package.parent.resolve()
+        self.folders = (package.resolve(), extension_folder(package).resolve())  # links: events name what is behind
+        self._inner = {source_file(package, name).parent.resolve() for name in curriculum.files} | set(self.folders)
 
     def holds(self, path: Path) -> bool:
         """Whether a change at `path` may change what the code does: no hidden files, nothing that is built."""
@@ -107,17 +109,9 @@ class Saves:
 
     def _places(self) -> Iterable[Path]:
         """The folder around the packages, so that one which is deleted and made anew is seen; and where links lead."""
-        yield SRC
-        for folder in self._tree.folders:
-            if folder.is_dir() and not folder.resolve().is_relative_to(SRC):
-                yield folder.resolve()
+        yield self._tree.around
+        yield from (folder for folder in self._tree.folders if not folder.is_relative_to(self._tree.around))
 
     def _matters(self, path: Path) -> bool:
-        if self._tree.holds(path):
-            return True
-        real = (folder for folder in self._tree.folders if folder.is_symlink())
-        return any(
-            self._tree.holds(link / path.relative_to(link.resolve()))
-            for link in real
-            if path.is_relative_to(link.resolve())
-        )
+        """The learner's files, and those of the course itself."""
+        return self._tree.holds(path) or (path.suffix == ".py" and path.is_relative_to(_COURSE))

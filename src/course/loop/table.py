@@ -1,62 +1,67 @@
-"""Tasks as lines of a table: state, cases, points, what their kernels ran on, hints seen."""
+"""A table of tasks, days and weeks: what it is, its state, what its kernels ran on and hints seen, points."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
-from course.curriculum import Task
+from course.curriculum import Task, points_text
 from course.loop.progress import GIVEN, Progress, TaskProgress
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 COLOURS = {"done": "green", "changed": "yellow", "failing": "red", "missing": "red", GIVEN: "blue"}
-_WORDS = {"changed": "changed since its last run", "not run": "not run yet", GIVEN: "from the reference"}
+_WORDS = {"not run": "not run yet", GIVEN: "from the reference"}
+_BAR = 16
 
 
-def state_text(task: Task, seen: TaskProgress) -> str:
+def state_text(seen: TaskProgress) -> str:
     """The state in words: why, and how much is left."""
-    if seen.state == "to do" and seen.left > 1:
-        return f"to do ({seen.left} stubs)"
-    if seen.state == "changed" and seen.passed:
-        return "done, changed since"
-    if seen.state == "blocked":
-        return f"blocked by {seen.by}"
+    match seen.state:
+        case "to do" if seen.left > 1:
+            return f"to do, {seen.left} stubs"
+        case "failing" if seen.cases:
+            return f"failing, {seen.passed_cases}/{seen.cases} cases"
+        case "changed":
+            return "done, then changed" if seen.passed else "changed, not run"
+        case "blocked":
+            return f"blocked by {'.'.join(filter(str.isdigit, seen.by.split()))}"
     return _WORDS.get(seen.state, seen.state)
 
 
-def points(task: Task, seen: TaskProgress) -> int:
-    """What a task has earned."""
-    return task.points if seen.passed else 0
-
-
-def earned(tasks: Iterable[Task], found: Progress) -> tuple[int, int]:
+def earned(tasks: Iterable[Task], found: Progress) -> tuple[float, float]:
     """Points earned and to be had."""
     tasks = list(tasks)
-    return sum(points(task, found[task]) for task in tasks), sum(task.points for task in tasks)
+    return sum(task.points for task in tasks if found[task].passed), sum(task.points for task in tasks)
 
 
-def task_table(
-    tasks: Iterable[Task], found: Progress, hints: Callable[[Task], int], current: Task | None = None
-) -> "Table":
-    """A line for each task; `current` is marked."""
-    from rich.table import Table
-    from rich.text import Text
+class Rows:
+    """Fills a table; `current` is the task that is marked."""
 
-    tasks = list(tasks)
-    ran_on = any(found[task].ran_on for task in tasks)
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for justify in ("left", "left", "left", "right", "right"):
-        table.add_column(justify=justify, overflow="fold")
-    for task in tasks:
-        seen = found[task]
-        mark = "> " if task is current else "  "
-        shown = hints(task)
-        cells = [
-            Text(f"{mark}{task.number}  {task.title}"),
-            Text(state_text(task, seen), COLOURS.get(seen.state, "yellow")),
-            Text(seen.ran_on if ran_on else ""),
-            Text(f"{shown} hint{'s' if shown > 1 else ''}" if shown else ""),
-            Text(f"{points(task, seen)}/{task.points}"),
-        ]
-        table.add_row(*cells)
-    return table
+    def __init__(self, found: Progress, hints: Callable[[Task], int], current: Task | None) -> None:
+        from rich.table import Table
+
+        self._found, self._hints, self._current = found, hints, current
+        self.table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        for justify in ("left", "left", "left", "right"):
+            self.table.add_column(justify=justify, no_wrap=True)
+
+    def add_group(self, title: str, tasks: Iterable[Task], style: str = "", note: str = "") -> None:
+        """A line for a week or a day, with a bar."""
+        got, possible = earned(tasks, self._found)
+        filled = int(_BAR * got / possible) if possible else 0
+        bar = "#" * filled + "." * (_BAR - filled)
+        self._add(title, bar, note, f"{points_text(got)}/{points_text(possible)}", style, style)
+
+    def add_task(self, task: Task) -> None:
+        seen, hints = self._found[task], self._hints(task)
+        notes = [seen.ran_on if seen.passed else "", f"{hints} hint{'s' * (hints > 1)}" if hints else ""]
+        points = f"{points_text(task.points if seen.passed else 0)}/{points_text(task.points)}"
+        mark = ">" if task is self._current else " "
+        colour = COLOURS.get(seen.state, "yellow")
+        self._add(
+            f"  {mark} {task.number} {task.title}", state_text(seen), ", ".join(filter(None, notes)), points, colour
+        )
+
+    def add_line(self, text: str) -> None:
+        self._add(text, "", "", "")
+
+    def _add(self, title: str, state: str, note: str, points: str, colour: str = "", style: str = "") -> None:
+        from rich.text import Text
+
+        self.table.add_row(Text(title, style), Text(state, colour), Text(note), Text(points, style))

@@ -1,0 +1,48 @@
+"""Starts runs one at a time, stops them, and keeps the process for the next one ready."""
+
+from course.curriculum import Curriculum, Task
+from course.loop.run import Outcome, Run
+
+_SPARE_AFTER = 1.0  # s: a run that takes longer may hang; until then it has the processor to itself
+
+
+class Runner:
+    """At most one run, and at most one process that waits for the next."""
+
+    def __init__(self, curriculum: Curriculum, solution: str) -> None:
+        self._curriculum, self._solution = curriculum, solution
+        self._spare: Run | None = Run()
+        self.run: Run | None = None
+
+    def start(self, task: Task) -> None:
+        """Run a task's tests; a run that is going on is stopped."""
+        self.stop()
+        self.run, self._spare = self._spare or Run(), None
+        self.run.start(task, self._curriculum, self._solution)
+
+    def tick(self, readable: bool) -> Outcome | None:
+        """What the run said, once it is over."""
+        if self.run and self.run.over(readable):
+            outcome = self.run.outcome()
+            self.stop()
+            return outcome
+        if self._spare is None and (self.run is None or self.run.seconds > _SPARE_AFTER):
+            self._spare = Run()
+        return None
+
+    def stop(self) -> None:
+        """End the run, if there is one."""
+        run, self.run = self.run, None
+        if run:
+            run.close()
+
+    def renew(self) -> None:
+        """Forget the process that waits: the course itself has changed."""
+        spare, self._spare = self._spare, None
+        if spare:
+            spare.close()
+
+    def close(self) -> None:
+        """End everything."""
+        self.stop()
+        self.renew()
