@@ -23,6 +23,8 @@ def asked(args: argparse.Namespace, course: Course) -> Asked:
         raise CourseError(f"--jobs {args.jobs} grades nothing: give 1 or more")
     if args.limit is not None and args.limit <= 0:
         raise CourseError(f"--limit {args.limit:g} leaves no time: give seconds, more than 0")
+    if args.output.resolve().is_relative_to(args.folder.resolve()):
+        raise CourseError(f"--output {args.output} lies among the submissions: name a folder outside of {args.folder}")
     _check_days(args, course)
     return Asked(
         folder=args.folder,

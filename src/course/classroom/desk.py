@@ -46,7 +46,6 @@ class Asked:
     jobs: int = 1
     limit: float = 3600.0
     again: bool = False
-    grader: tuple[str, ...] = GRADER
     options: tuple[str, ...] = ()
     depends: tuple[str, ...] = ()
 
@@ -110,7 +109,7 @@ def _work(asked: Asked, submission: Submission, course: Course) -> Work:
         files, state = {}, (str(error), archive_digest(submission.entry.path))
     student = submission.students[0].id if len(submission.students) == 1 else submission.entry.name
     return Work(
-        command=(*asked.grader, str(submission.entry.path.resolve()), "--student", student, *asked.options),
+        command=(*GRADER, str(submission.entry.path.resolve()), "--student", student, *asked.options),
         folder=asked.output.resolve() / "students" / submission.key,
         fingerprint=digest(files, (*state, student, course_version(), *asked.options, *asked.depends)),
         limit=asked.limit,

@@ -31,10 +31,8 @@ def write_files(folder: Path, report: ClassReport) -> None:
     """Write all five. Raises OSError."""
     keys = [task.key for task in report.tasks]
     write_sheet(folder / "class.csv", [*_LINE, *keys], [_cells(line, report, keys) for line in report.students])
-    _write_table(
-        folder / "tasks.csv", report.tasks, ("key", "title", "points", "mean", "done", "partly", "failing", "todo")
-    )
-    _write_table(folder / "mistakes.csv", report.mistakes, ("key", "title", "mistake", "students"))
+    _write_table(folder / "tasks.csv", TaskLine, report.tasks)
+    _write_table(folder / "mistakes.csv", MistakeLine, report.mistakes)
     (folder / "class.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     (folder / "summary.md").write_text("\n".join(markdown(report)) + "\n", encoding="utf-8")
 

@@ -85,6 +85,9 @@ class Job:
             limit=self.work.limit,
             seconds=round(self.seconds, 1),
         )
+        log = self._partial / _LOG
+        if not log.stat().st_size:
+            log.unlink()
         keep(self._partial, self.work.folder, record)
         return load(self.work.folder) or Outcome(record, None)
 
@@ -111,9 +114,6 @@ class Job:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE)
         self._log.close()
-        log = self._partial / _LOG
-        if log.is_file() and not log.stat().st_size:
-            log.unlink()
 
 
 def kill_tree(pid: int) -> None:

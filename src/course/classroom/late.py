@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from course.grading.course_file import LateTable
 
@@ -26,7 +26,7 @@ def lateness(when: datetime, deadline: datetime, rule: LateTable) -> Lateness:
     The first `free_days` cost nothing, each further one `percent_per_day` of the points earned; after `most_days`
     nothing is left.
     """
-    after = when - deadline
+    after = when.astimezone(UTC) - deadline.astimezone(UTC)  # of one zone, Python would count the clock's hours
     if after <= timedelta(minutes=rule.grace_minutes):
         return Lateness()
     days = math.ceil(after / _DAY)

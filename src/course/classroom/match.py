@@ -1,7 +1,7 @@
 """Whose submission is it: finds the student of an entry by its name. The strongest sign decides, never a guess.
 
-Signs, strongest first: the roster's `folder`; what Gradescope says; the GitHub name or group at the end of the name
-(`assignment-name`); the id, the e-mail address or the whole name as words of it."""
+Signs, strongest first: what Gradescope says; the roster's `folder`; the id as a word of the name; the GitHub name or
+group at its end (`assignment-name`); a short id in front; the e-mail address or the whole name as words of it."""
 
 import re
 import unicodedata
@@ -11,7 +11,6 @@ from course.classroom.entry import Entry
 from course.classroom.student import Student
 
 _SHORT = 4
-"""Characters: a shorter id is likely to be something else in the middle of a name ("week-1-...")."""
 
 Sign = Callable[[Entry, Student], int]
 """How many characters of the entry's name tell of the student; 0 for none."""
@@ -27,7 +26,7 @@ def owners(entry: Entry, roster: Sequence[Student], handed: Sequence[Student]) -
         named = [next((s for s in roster if _same_person(s, person)), None) for person in handed]
         if any(named):
             return [student for student in named if student]
-    for sign in (_folder, _github, _group, _identity, _email, _name):
+    for sign in (_folder, _long_id, _github, _group, _short_id, _email, _name):
         strength = {student.id: sign(entry, student) for student in roster}
         best = max(strength.values(), default=0)
         found = [student for student in roster if best and strength[student.id] == best]
@@ -63,8 +62,13 @@ def _ending(entry: Entry, word: str) -> int:
     return len(word) if word and (name == word or name.endswith(f"-{word}")) else 0
 
 
-def _identity(entry: Entry, student: Student) -> int:
-    return _word(entry, student.id)
+def _long_id(entry: Entry, student: Student) -> int:
+    return _word(entry, student.id) if len(student.id) >= _SHORT else 0
+
+
+def _short_id(entry: Entry, student: Student) -> int:
+    """Only in front, or all of it: in the middle it is likely to be something else ("week-1-...")."""
+    return len(student.id) if re.match(rf"{re.escape(student.id)}(?![^\W_])", entry.name, re.IGNORECASE) else 0
 
 
 def _email(entry: Entry, student: Student) -> int:
@@ -73,12 +77,8 @@ def _email(entry: Entry, student: Student) -> int:
 
 
 def _word(entry: Entry, word: str) -> int:
-    if not word:
-        return 0
-    form = re.escape(word)
-    if len(word) < _SHORT:  # only in front, or all of it
-        return len(word) if re.match(rf"{form}(?![^\W_])", entry.name, re.IGNORECASE) else 0
-    return len(word) if re.search(rf"(?<![^\W_]){form}(?![^\W_])", entry.name, re.IGNORECASE) else 0
+    form = rf"(?<![^\W_]){re.escape(word)}(?![^\W_])"
+    return len(word) if word and re.search(form, entry.name, re.IGNORECASE) else 0
 
 
 def _name(entry: Entry, student: Student) -> int:

@@ -14,7 +14,7 @@ from course.classroom.match import Ambiguous, owners
 from course.classroom.student import Student
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
-_LONGEST = 80
+_LONGEST = 50  # characters, of four bytes at most: file systems allow 255 bytes
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _distinct(submissions: Sequence[Submission]) -> list[Submission]:
 def folder_name(name: str) -> str:
     """A name for a folder that no system objects to; equal names give equal folders, different ones different."""
     plain = re.sub(r"[^\w.@+ -]", "_", name).strip(". ")[:_LONGEST]
-    return plain if plain == name else _marked(plain or "student", name)
+    return plain if plain and plain == name else _marked(plain or "student", name)
 
 
 def _marked(plain: str, name: str) -> str:

@@ -32,7 +32,7 @@ def _lines(path: Path, text: str) -> list[list[str]]:
     else:
         separator = max(",;\t", key=_outside_quotes(first).count)
     try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True))
     except csv.Error as error:
         raise CourseError(f"{path}: {error}: save it as CSV again") from None
     return [line for line in lines if any(map(str.strip, line))]

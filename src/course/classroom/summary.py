@@ -34,7 +34,8 @@ def _students(report: ClassReport) -> Iterator[str]:
 
 def _tasks(report: ClassReport) -> Iterator[str]:
     yield "\n## Tasks\n"
-    yield "| task | title | points | mean | done | partly | failing | not done |\n|---|---|---:|---:|---:|---:|---:|---:|"
+    yield "| task | title | points | mean | done | partly | failing | not done |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for task in report.tasks:
         numbers = (told(task.points), told(task.mean), *map(str, (task.done, task.partly, task.failing, task.todo)))
         yield f"| {task.key} | {_plain(task.title)} | {' | '.join(numbers)} |"

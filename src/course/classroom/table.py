@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from course.classroom.summary import remark
 from course.classroom.report import ClassReport, StudentLine
+from course.classroom.summary import remark
 from course.grading.grade import told
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ After Ctrl-C the same command goes on where it stopped. One submission that hang
 it earned until then, or zero with the reason; the others are not touched.
 
 The roster is a CSV with the columns id and name, and as you have them email, folder (an entry's name), github, group,
-deadline (an extension) and free_days. Commas, semicolons or tabs will do. Entries are matched by folder, GitHub name,
-group, id, e-mail and name, in this order. What fits nobody, or several, is named and still graded. Who handed nothing
+deadline (an extension) and free_days. Commas, semicolons or tabs will do. Entries are matched by folder, id, GitHub name,
+group, e-mail and name, in this order. What fits nobody, or several, is named and still graded. Who handed nothing
 in gets zero. Of two entries of one student the later counts.
 
 Late days: with a deadline, of --deadline or of the course file, points are lost as its table [late] says. The time of
@@ -98,10 +98,10 @@ def run(args: argparse.Namespace) -> int:
     course = load_course(args.course, load())
     asked = read_options(args, course)
     out = console(stderr=args.json)
+    plan = plan_class(asked)
+    for note in plan.notes:
+        out.print(f"note: {note}", soft_wrap=True)
     with locked(asked.output):
-        plan = plan_class(asked)
-        for note in plan.notes:
-            out.print(f"note: {note}", soft_wrap=True)
         try:
             outcomes = grade_class(asked, plan, course, out)
         except Interrupted as interrupted:
@@ -130,7 +130,7 @@ def _draw(output: Path, report: "ClassReport", out: "Console") -> None:
     try:
         from course.classroom.plots import draw
     except ModuleNotFoundError as missing:
-        if missing.name != "matplotlib":
+        if (missing.name or "").partition(".")[0] != "matplotlib":
             raise
         out.print("plots:   not drawn; install Matplotlib for them: pdm install -G class", soft_wrap=True)
         return
