@@ -18,7 +18,7 @@ def stub_body(lines: list[str], node: Function, message: str) -> Edit:
     if has_docstring(node):
         first, kept = _after_docstring(lines, node, indent, own_line)
     elif own_line:
-        first, kept = _header_end(lines, node) + 1, ""
+        first, kept = header_end(lines, node) + 1, ""
     else:
         first, kept = head.lineno, line[:start].rstrip() + "\n"
     generator = f"{indent}yield  # only makes this a generator: replace it, too\n" * _yields(node)
@@ -40,7 +40,7 @@ def _after_docstring(lines: list[str], node: Function, indent: str, own_line: bo
     return doc.lineno, header + indent + start[cut:stop] + "\n"
 
 
-def _header_end(lines: list[str], node: Function) -> int:
+def header_end(lines: list[str], node: Function) -> int:
     """The line of the colon; comments and blank lines between it and the first statement belong to the body."""
     last = first_line(node.body[0]) - 1
     while not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#"):
