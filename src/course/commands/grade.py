@@ -86,11 +86,13 @@ def run(args: argparse.Namespace) -> int:
     set_dumpable(False)  # learner code must not read the secret from this process
     curriculum = load()
     course = load_course(args.course, curriculum)
+    desk = _desk(args, curriculum, course)
     if args.self_check:
         from course.grading.self_check import self_check
 
-        return self_check(course, _days(args, curriculum, course), args.boundary, args.jobs)
-    desk = _desk(args, curriculum, course)
+        with stopping(desk.stop) as came:
+            status = self_check(desk)
+        return 128 + came[0] if came else status
     output = args.output or _default_output(args.submission)
     with stopping(desk.stop) as came:
         grade = desk.grade(args.submission, output, args.student)

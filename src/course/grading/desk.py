@@ -9,7 +9,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from course.boundary import Boundary, Limits, protections
@@ -47,10 +48,19 @@ class Desk:
     stop: Stop = field(default_factory=Stop)
     say: Say = lambda line: None
 
+    @cached_property
+    def protections(self) -> tuple[Protection, ...]:
+        """What the boundary keeps learner code from."""
+        return tuple(Protection(p.name, p.on, p.detail) for p in protections(self.mode))
+
+    def on(self, days: Sequence[Day]) -> "Desk":
+        """The same desk for other days."""
+        return replace(self, days=days)
+
     def grade(self, submission: Path, output: Path, student: str = "") -> Grade:
         """Grade one submission and write its results. Raises CourseError only where they cannot be written."""
         draft = Draft(self.course, self.days, student, submission.name or str(submission), self._worth())
-        draft.mode, draft.protections = self.mode, _protections(self.mode)
+        draft.mode, draft.protections = self.mode, self.protections
         write(draft.grade(), output)
         try:
             self._grade(submission, draft, lambda: write(draft.grade(), output))
@@ -128,10 +138,6 @@ def _limits(course: Course) -> Limits:
     limits = course.limits
     own = {"memory_mb": limits.memory_mib, "processes": limits.processes, "scratch_mb": limits.disk_mib}
     return Limits(**own, file_mb=min(Limits().file_mb, limits.disk_mib))
-
-
-def _protections(mode: str) -> tuple[Protection, ...]:
-    return tuple(Protection(p.name, p.on, p.detail) for p in protections(mode))
 
 
 def _measured(boundary: Boundary, course: Course, notes: list[str]) -> tuple[LeaderboardEntry, ...]:
