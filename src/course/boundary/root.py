@@ -30,14 +30,13 @@ def enter(order: Order) -> None:
     kernel.mount("none", "/tmp/new", "tmpfs", kernel.NOSUID, "mode=755,size=4m")
     kernel.pivot_root("/tmp", "/tmp/old")
     os.chdir("/")
-    for path in sorted(order.visible):
-        _show(path, order.sources.get(path, path))
+    _show_all(order)
     for path in order.hidden:
         if os.path.isdir(f"/new{path}"):
             kernel.mount("none", f"/new{path}", "tmpfs", kernel.NOSUID, "mode=755,size=4k")
     for place in (order.scratch, order.cache, "/proc"):
         os.mkdir(f"/new{place}")
-    _devices()
+    _device_links()
     if not os.path.lexists("/new/tmp"):
         os.symlink(f"{SCRATCH}/tmp", "/new/tmp")
     kernel.mount("proc", "/new/proc", "proc", kernel.NOSUID | kernel.NODEV)
@@ -66,25 +65,30 @@ def _mount_memory(place: str, order: Order) -> None:
     kernel.mount("none", place, "tmpfs", kernel.NOSUID | kernel.NODEV, options)
 
 
+def _show_all(order: Order) -> None:
+    """Put all that is to be seen in its place, folders before what lies in them, and the symbolic links to them."""
+    real = {path: _real(order.sources.get(path, path)) for path in (*order.visible, *_DEVICES)}
+    links = {path: place for path, place in real.items() if place not in (None, path) and path not in order.sources}
+    shown = {place: place for place in real.values() if place} | {path: real[path] for path in order.sources}
+    for path in sorted(set(shown) - {real[path] for path in order.sources}):
+        _show(path, shown[path])
+    for path, place in links.items():
+        if not os.path.lexists(f"/new{path}"):
+            os.makedirs(os.path.dirname(f"/new{path}"), exist_ok=True)
+            os.symlink(place, f"/new{path}")
+
+
 def _show(path: str, source: str) -> None:
-    """Put `source` of the old root at `path` of the new one, with the symbolic links on the way to it."""
-    if os.path.lexists(f"/new{path}"):
-        return  # it lies in something that is there already
-    real = _real(source)
-    if real is None:
-        return
-    if path == source and real != path:
-        _show(real, real)
-        os.makedirs(os.path.dirname(f"/new{path}"), exist_ok=True)
-        os.symlink(real, f"/new{path}")
-        return
+    """Put `source` of the old root at `path` of the new one, unless it lies in something that is there already."""
     target = Path(f"/new{path}")
+    if os.path.lexists(target):
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
-    if os.path.isdir(f"/old{real}"):
+    if os.path.isdir(f"/old{source}"):
         target.mkdir()
     else:
         target.touch()
-    kernel.mount(f"/old{real}", str(target), None, kernel.BIND | kernel.RECURSIVE)
+    kernel.mount(f"/old{source}", str(target), None, kernel.BIND | kernel.RECURSIVE)
 
 
 def _real(path: str) -> str | None:
@@ -107,10 +111,8 @@ def _real(path: str) -> str | None:
     return None
 
 
-def _devices() -> None:
-    os.makedirs("/new/dev", exist_ok=True)
-    for device in _DEVICES:
-        _show(device, device)
+def _device_links() -> None:
+    """What stands in /dev besides devices."""
     for link, target in _LINKS.items():
         os.symlink(target, f"/new{link}")
 

@@ -1,6 +1,7 @@
 """Which files of the machine code inside a boundary may see, in mode `namespaces`: a list of what it needs."""
 
 import importlib.util
+import site
 import sys
 from pathlib import Path
 
@@ -10,13 +11,13 @@ from course.paths import CURRICULUM, MODELS, REFERENCE, ROOT, SRC, cache_folder,
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix", "/sys/devices")
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "hosts", "nsswitch.conf")
-_PACKAGES = ("numpy", "mlx", "msgspec", "nanobind", "hypothesis", "pytest", "starlette", "psutil")
+_PACKAGES = ("numpy", "msgspec")  # where these are the others are, too
 _COURSE = Path(__file__).resolve().parents[1]
 
 
 def visible(boundary: Boundary, tests: Path) -> tuple[str, ...]:
     """Paths to show: the system, Python and its packages, this course without its solution, the test file, the tree."""
-    python = {sys.prefix, sys.base_prefix, sys.exec_prefix, *map(_place, _PACKAGES)} - {""}
+    python = {sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages(), *map(_place, _PACKAGES)} - {""}
     system = {*_SYSTEM, *(f"/etc/{name}" for name in _ETC), "/etc/localtime"}
     course = {_COURSE, MODELS, CURRICULUM, tests, tests.parent / "golden", *cache_folder().glob("blas-*.so")}
     return tuple(sorted({*system, *python, *map(str, course), *boundary.readable, TREE}))
@@ -33,7 +34,7 @@ def hidden() -> tuple[str, ...]:
 def _place(package: str, above: int = 1) -> str:
     """The folder of a package, or a folder above it; "" for a package that is not installed."""
     spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
+    if spec is None or not spec.origin:
         return ""
-    folder = Path(next(iter(spec.submodule_search_locations)))
+    folder = Path(spec.origin).parent
     return str(folder.parents[above - 1] if above else folder)
