@@ -10,15 +10,12 @@ from typing import NamedTuple
 from course.curriculum import Curriculum
 from course.grading.archive import is_archive, open_archive
 from course.grading.layout import Layout, find_layouts
-from course.grading.source import SUBMIT, Entry, Folder, Source, Unreadable, is_skipped, revision
+from course.grading.source import SUBMIT, Entry, Folder, Source, Unreadable, is_setting, is_skipped, revision
 from course.grading.text import one_line
 
 MOST_SIZE = 1 << 20
 MOST_NOTES = 40
 _CODE = (".py", ".cpp", ".cc", ".c", ".h", ".hpp", ".metal", ".cmake")
-_SETTINGS = {"conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "sitecustomize.py"} | {
-    "usercustomize.py"
-}
 
 
 class Intake(NamedTuple):
@@ -131,7 +128,7 @@ class _Taker:
         found = {}
         for place, kind in self._kinds.items():
             name = self._layout.name(place)
-            if kind == "file" and name and name not in taken and place.endswith(_CODE) and not _is_setting(place):
+            if kind == "file" and name and name not in taken and place.endswith(_CODE) and not is_setting(place):
                 try:
                     found[name] = self._source.read(place, MOST_SIZE + 1)
                 except OSError:
@@ -153,13 +150,8 @@ def _concerns(name: str, layout: Layout) -> bool:
 
 
 def _about_settings(entries: list[Entry], layout: Layout) -> list[str]:
-    found = [entry.name for entry in entries if _is_setting(entry.name) and _concerns(entry.name, layout)]
+    found = [entry.name for entry in entries if is_setting(entry.name) and _concerns(entry.name, layout)]
     return [f"settings of a submission are not used: {_few(found)}"] if found else []
-
-
-def _is_setting(place: str) -> bool:
-    name = place.rpartition("/")[2]
-    return name in _SETTINGS or name.endswith(".pth")
 
 
 def _folder(layout: Layout) -> str:

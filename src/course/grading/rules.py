@@ -4,10 +4,11 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import NamedTuple
 
 from course.errors import CourseError
+from course.grading.source import is_setting
 
 VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 """As Gradescope names them, the most open first."""
@@ -67,7 +68,7 @@ TABLES: dict[str, dict[str, Rule]] = {
         "title": text("a text", "Serving LLMs, spring"),
         "extra_files": listed(
             "files of the package or extension",
-            lambda value: isinstance(value, str) and bool(_FILE.fullmatch(value)) and not value.endswith("__init__.py"),
+            lambda value: isinstance(value, str) and bool(_FILE.fullmatch(value)) and not is_setting(value),
             '["model/helpers.py"]',
         ),
     },
@@ -126,17 +127,16 @@ def _check_key(file: str, table: str, key: str, value: object) -> None:
     rules, name = TABLES[table], f"{table}.{key}" if table else key
     rule = rules.get(key) or (rules.get("*") if _NUMBER.fullmatch(key) else None)
     if rule is None:
-        known = [rule for rule in rules if rule != "*"]
-        numbered = ' or a task, day or week as "1.2.3", "1.2", "1"' if "*" in rules else ""
-        raise CourseError(f"{file}: {name} is no key of a course file: {_choose(key, known)}{numbered}")
+        known = [rule for rule in rules if rule != "*"] + (['"week.day.task"', '"week.day"'] if "*" in rules else [])
+        raise CourseError(f"{file}: {name} is no key of a course file: {_choose(key, known)}")
     if not rule.holds(value):
-        label = f'"{key}"' if "." in key else key
+        label = f'"{key}"' if rule is rules.get("*") else key
         where = f" in [{table}]" if table else ""
         raise CourseError(f"{file}: {label} = {_shown(value)}{where} is not {rule.limit}: try {label} = {rule.example}")
 
 
 def _shown(value: object) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, datetime) else repr(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, date) else repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
@@ -144,4 +144,4 @@ def _choose(key: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(key, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
-    return f"{guess}choose from {', '.join(names)}" if names else "write"
+    return f"{guess}choose from {', '.join(names)}"

@@ -17,6 +17,9 @@ SUBMIT = "submit src/tiny_llm and src/extensions only"
 SKIPPED = {"__pycache__", "__MACOSX", "node_modules", "site-packages"}
 """Folders that are nobody's own work; neither are those that begin with a dot."""
 
+_SETTINGS = {"conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "sitecustomize.py"}
+_SETTINGS |= {"usercustomize.py"}
+
 
 class Unreadable(CourseError):
     """The submission cannot be graded at all: zero points, with this reason."""
@@ -42,6 +45,12 @@ class Source(Protocol):
 def is_skipped(name: str) -> bool:
     """Whether a path leads through a folder that holds nothing to grade."""
     return any(part in SKIPPED or part.startswith(".") for part in name.split("/")[:-1])
+
+
+def is_setting(name: str) -> bool:
+    """Whether a file would configure Python or pytest, if it were used."""
+    last = name.rpartition("/")[2]
+    return last in _SETTINGS or last.endswith(".pth")
 
 
 class Folder:
