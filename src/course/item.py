@@ -111,8 +111,8 @@ class CaseItem(pytest.Item):
         """What the summary keeps of a finished run."""
         failure = error.failure if isinstance(error, Stopped) else None
         stub = failure.stub if failure else None
-        if failure and failure.kind == "not run":
-            kind = "not run"
+        if failure and failure.kind in ("not run", "boundary"):
+            kind = failure.kind
         elif stub and stub.label == self.task.label:
             kind = "todo"
         elif stub:
@@ -123,17 +123,18 @@ class CaseItem(pytest.Item):
         place = (self.day.week, self.day.day, self.case.task)
         by = stub.label if kind == "blocked" else ""
         told = report.longreprtext, output[-_MOST_OUTPUT:]
-        ran_on = self._ran_on() if kind == "passed" else ""
+        ran_on = kernels_of(self.task, mx.metal.is_available()) if kind == "passed" else ""
         of = self.config.stash[WHOLE][self.task]
         return Result(*place, self.name, kind, by, *told, of=of, ran_on=ran_on, mistakes=_mistakes(error))
 
-    def _ran_on(self) -> str:
-        """What ran the kernels of a case that passed; "" for a task that is none. Kernel cases prove that they ran."""
-        suffixes = {Path(file).suffix for file in self.task.symbols if is_extension(file)}
-        parts = ["C++ library"] if suffixes - {".metal"} else []
-        if ".metal" in suffixes:
-            parts += ["Metal GPU", "emulator"] if mx.metal.is_available() else ["emulator"]
-        return ", ".join(parts)
+
+def kernels_of(task: Task, gpu: bool) -> str:
+    """What runs the kernels that a task asks for; "" for a task that is none. Its cases prove that they ran."""
+    suffixes = {Path(file).suffix for file in task.symbols if is_extension(file)}
+    parts = ["C++ library"] if suffixes - {".metal"} else []
+    if ".metal" in suffixes:
+        parts += ["Metal GPU", "emulator"] if gpu else ["emulator"]
+    return ", ".join(parts)
 
 
 def _mistakes(error: BaseException | None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from course.curriculum import Curriculum, Task
 from course.loop.run import Outcome, Run
 
+_TICK = 0.5
 _SPARE_AFTER = 1.0  # s: a run that takes longer may hang; until then it has the processor to itself
 
 
@@ -13,6 +14,12 @@ class Runner:
         self._curriculum, self._solution = curriculum, solution
         self._spare: Run | None = Run()
         self.run: Run | None = None
+        self._retired: Run | None = None  # over, and ended when there is time
+
+    @property
+    def patience(self) -> float:
+        """s: after how long at most to `tick`."""
+        return 0.0 if self._retired or (self._spare is None and self.run is None) else _TICK
 
     def start(self, task: Task) -> None:
         """Run a task's tests; a run that is going on is stopped."""
@@ -23,18 +30,20 @@ class Runner:
     def tick(self, readable: bool) -> Outcome | None:
         """What the run said, once it is over."""
         if self.run and self.run.over(readable):
-            outcome = self.run.outcome()
-            self.stop()
+            outcome, self._retired, self.run = self.run.outcome(), self.run, None
             return outcome
+        if self._retired:
+            self._retired.close()
+            self._retired = None
         if self._spare is None and (self.run is None or self.run.seconds > _SPARE_AFTER):
             self._spare = Run()
         return None
 
     def stop(self) -> None:
         """End the run, if there is one."""
-        run, self.run = self.run, None
-        if run:
+        for run in filter(None, (self.run, self._retired)):
             run.close()
+        self.run = self._retired = None
 
     def renew(self) -> None:
         """Forget the process that waits: the course itself has changed."""

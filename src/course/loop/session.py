@@ -25,7 +25,6 @@ from course.paths import ROOT
 if TYPE_CHECKING:
     from rich.console import Console
 
-_TICK = 0.5
 _SLOW = 2.0  # s: a run that takes longer says where it is
 _COMMAND = 60.0
 
@@ -58,7 +57,7 @@ class Session:
         """Wait for something to happen, and answer it."""
         run = self.runner.run
         sources = [signals, self.saves, *([self.keyboard] if self.keyboard.there else []), *([run] if run else [])]
-        ready = select.select(sources, [], [], _TICK)[0]
+        ready = select.select(sources, [], [], self.runner.patience)[0]
         if signals in ready:
             for number in signals.take():
                 self._signal(number)
@@ -75,14 +74,14 @@ class Session:
         """Run the current task's tests."""
         task = self.choice.current
         self.outcome, self._slow = None, ""
-        self._stamps = self.tree.stamps()
-        self.tested = Sources(self.curriculum, self.package)
+        self._stamps = self.tree.stamps()  # before the process reads them: a save after this starts another run
+        self.sources = Sources(self.curriculum, self.package, self.sources)
         self.runner.start(task)
         self.console.print(f"{why}testing {task.label} ...", style="dim", soft_wrap=True)
 
     def _ended(self, outcome: Outcome) -> None:
-        record(outcome.results, self.tested)
-        self.outcome, self.found = outcome, assess(self.tested)
+        record(outcome.results, self.sources)
+        self.outcome, self.found = outcome, assess(self.sources)
         self._draw()
         if self.once:
             self.status = 0 if outcome.state == "done" else 1
@@ -123,9 +122,9 @@ class Session:
             return
         if self.runner.run and self.tree.stamps() == self._stamps:
             return  # the same save, told twice
-        now = Sources(self.curriculum, self.package)
         if self.outcome and self.outcome.state == "done":
-            self.choice.follow(self.tested, now)
+            before, self.sources = self.sources, Sources(self.curriculum, self.package, self.sources)
+            self.choice.follow(before, self.sources)
         names = sorted(path.name for path in changed if self.tree.holds(path))
         self._begin(f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}: ")
 

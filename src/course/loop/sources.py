@@ -37,11 +37,15 @@ class TaskSource(NamedTuple):
 class Sources:
     """The files of all tasks in a package, as they were when this was made."""
 
-    def __init__(self, curriculum: Curriculum, package: Path) -> None:
+    def __init__(self, curriculum: Curriculum, package: Path, before: "Sources | None" = None) -> None:
+        """before: an earlier reading; what it knows of files that are the same still holds."""
         self.curriculum, self.package = curriculum, package
-        self._files = {
-            name: _File(name, source_file(package, name), curriculum.files[name]) for name in _names(curriculum)
-        }
+        known = before._files if before else {}
+        self._files: dict[str, _File] = {}
+        for name in _names(curriculum):
+            text = _text(source_file(package, name))
+            same = name in known and known[name].text == text
+            self._files[name] = known[name] if same else _File(name, text, curriculum.files[name])
 
     def of(self, task: Task) -> TaskSource:
         """What the files say of a task."""
@@ -55,12 +59,8 @@ class Sources:
 class _File:
     """The text of one file; None where it is not there."""
 
-    def __init__(self, name: str, path: Path, listed: FileSymbols) -> None:
-        self.name, self._listed = name, listed
-        try:
-            self.text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
-            self.text = None
+    def __init__(self, name: str, text: str | None, listed: FileSymbols) -> None:
+        self.name, self.text, self._listed = name, text, listed
 
     @cached_property
     def pieces(self) -> dict[Task | None, str] | None:
@@ -96,6 +96,13 @@ def _regions(name: str, text: str, listed: FileSymbols) -> Iterator[tuple[Task, 
     for symbol, region in regions(name, text).items():
         if task := listed.tasks.get(symbol):
             yield task, range(region.first, region.last + 1)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
 
 
 def _names(curriculum: Curriculum) -> list[str]:

@@ -20,10 +20,10 @@ KEYS = {
     "h": "hint",
     "l": "list",
     "n": "next",
-    "p": "previous",
+    "p": "back",
     "r": "reset",
     "s": "solution",
-    "a": "run again",
+    "a": "again",
     "q": "quit",
     "?": "help",
 }
