@@ -1,4 +1,4 @@
-"""`course.toml`: points, visibility, what is graded; each mistake in one line with file, key, limit and fix. Secrets."""
+"""`course.toml`: points, visibility, what counts; each mistake in one line with file, key, limit and fix. Secrets."""
 
 from pathlib import Path
 

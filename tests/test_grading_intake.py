@@ -1,4 +1,4 @@
-"""Of a submission only the learner's files are taken, however it is packed; what is odd is said, and nothing crashes."""
+"""Of a submission only the learner's files are taken, however it is packed; what is odd is said."""
 
 import io
 import os
