@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help='print {"course", "edited", "dropped", "unknown", "fresh", "merged", "conflicts", "left", "reshaped", "tasks", '
-        '"news": lists; "saved": name or null}',
+        help='print lists "course", "edited", "dropped", "unknown", "fresh", "merged", "conflicts", "left", '
+        '"reshaped", "tasks" and "news", and "saved": a name or null',
     )
 
 

@@ -1,10 +1,11 @@
 """Puts functions of one version of a Python file into another one, and leaves the rest of that as it is."""
 
 import ast
+import inspect
 from collections.abc import Collection
 
 from course.starter.source import Edit, apply, first_line, indent_of, last_line
-from course.starter.symbols import Function, definitions
+from course.starter.symbols import Function, definitions, has_docstring
 from course.work.functions import Key, functions, source_of
 from course.work.needs import Clash, Source, insertions, missing, reindented
 
@@ -62,5 +63,12 @@ def _check(text: str, before: dict[Key, Function], wanted: dict[Key, Function], 
     """The new functions are in the text, and all others are as they were: else lines were counted differently."""
     after = functions(_parsed(text).tree)
     for key, node in {**before, **{key: wanted[key] for key in keys}}.items():
-        if key not in after or ast.dump(after[key]) != ast.dump(node):
+        if key not in after or _shape(after[key]) != _shape(node):
             raise CannotGraft("the file cannot be taken apart function by function")
+
+
+def _shape(node: Function) -> str:
+    """The syntax of a function, whatever its indent."""
+    if has_docstring(node):
+        node.body[0].value.value = inspect.cleandoc(node.body[0].value.value)
+    return ast.dump(node)

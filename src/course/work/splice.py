@@ -40,7 +40,7 @@ def _with_regions(name: str, mine: str, source: str, names: list[str]) -> str:
     try:
         bodies, there = bodies_of(name, source), regions(name, mine)
     except CourseError as error:
-        raise CannotGraft(str(error).removeprefix(f"{name}:")) from None
+        raise CannotGraft(f"the comments around its tasks do not pair ({error})") from None
     if gone := [region for region in names if region not in there]:
         raise CannotGraft(f"the comments around the task {gone[0]} are not in the file")
     return replaced(name, mine, {region: bodies[region] for region in names})

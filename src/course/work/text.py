@@ -1,6 +1,7 @@
 """A learner's source file as text, and back to bytes: whatever is not edited comes back byte for byte."""
 
 import io
+import re
 import tokenize
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,8 @@ class Text:
             body = content.decode(encoding, errors)
         except (SyntaxError, UnicodeDecodeError, LookupError) as error:
             raise NoText(str(error)) from None
+        if name.endswith(".py") and re.search(r"\r(?!\n)", body):
+            raise NoText("some lines end with a carriage return alone")
         if body.count("\r\n") and body.count("\r\n") == body.count("\n"):
             return cls(body.replace("\r\n", "\n"), encoding, errors, "\r\n")
         return cls(body, encoding, errors, "\n")
