@@ -14,7 +14,7 @@ from course.classroom.clock import told as told_time
 from course.classroom.entry import find_entries, shown
 from course.classroom.export import read_export
 from course.classroom.files import write_files
-from course.classroom.fingerprint import archive_digest, course_version, digest
+from course.classroom.fingerprint import archive_digest, code_version, digest
 from course.classroom.handed import Times, read_times
 from course.classroom.job import Work
 from course.classroom.lines import Lateline, student_lines
@@ -22,11 +22,13 @@ from course.classroom.plan import Plan, Submission, make_plan
 from course.classroom.pool import grade_all
 from course.classroom.progress import shown as shown_progress
 from course.classroom.record import Outcome
-from course.classroom.report import Assigned, ClassReport, StudentLine, mistake_lines, task_lines
+from course.classroom.report import Assigned, ClassReport, StudentLine, day_lines, mistake_lines, task_lines
 from course.classroom.student import read_roster
+from course.curriculum import Task
 from course.errors import CourseError
 from course.grading.course_file import Course
 from course.grading.intake import collect
+from course.grading.version import course_version
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,12 +89,13 @@ def report_class(asked: Asked, plan: Plan, outcomes: Mapping[str, Outcome], cour
     report = ClassReport(
         title=course.title,
         graded=told_time(datetime.now(UTC), asked.late.zone),
-        version=course_version()[:12],
+        version=course_version(),
         max_points=round(sum(task.points for task in tasks), 2),
         handed_in=len(there),
         mean=round(mean(final), 2),
         median=round(median(final), 2),
         students=lines,
+        days=day_lines(tasks, lines),
         tasks=task_lines(tasks, lines),
         mistakes=mistake_lines(tasks, lines),
         notes=(*plan.notes, *_about_times(there, asked.late)),
@@ -111,18 +114,26 @@ def _work(asked: Asked, submission: Submission, course: Course) -> Work:
     return Work(
         command=(*GRADER, str(submission.entry.path.resolve()), "--student", student, *asked.options),
         folder=asked.output.resolve() / "students" / submission.key,
-        fingerprint=digest(files, (*state, student, course_version(), *asked.options, *asked.depends)),
+        fingerprint=digest(files, (*state, student, code_version(), *asked.options, *asked.depends)),
         limit=asked.limit,
     )
 
 
 def _assigned(outcomes: Mapping[str, Outcome], course: Course) -> list[Assigned]:
     """The graded tasks as the grades have them, or the course file's where there is no grade."""
-    found = {task.key: task for outcome in outcomes.values() if outcome.grade for task in outcome.grade.tasks}
-    if found:
-        order = sorted(found.values(), key=lambda task: (task.week, task.day, task.task))
-        return [Assigned(task.key, task.title, task.max_points) for task in order]
-    return [Assigned(f"{t.week}.{t.day}.{t.number}", t.title, course.points_of(t)) for t in course.tasks]
+    titles = {f"{day.week}.{day.day}": day.title for day in course.curriculum.days}
+    points = {_key(task): course.points_of(task) for task in course.tasks}
+    if found := {t.key: t.max_points for outcome in outcomes.values() if outcome.grade for t in outcome.grade.tasks}:
+        points = found
+    return [
+        Assigned(_key(task), task.title, points[_key(task)], titles[_key(task).rpartition(".")[0]])
+        for task in course.curriculum.tasks
+        if _key(task) in points
+    ]
+
+
+def _key(task: Task) -> str:
+    return f"{task.week}.{task.day}.{task.number}"
 
 
 def _about_times(lines: Sequence[StudentLine], late: Lateline) -> list[str]:

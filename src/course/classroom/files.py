@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from course.classroom.report import ClassReport, MistakeLine, StudentLine, TaskLine
+from course.classroom.report import ClassReport, MistakeLine, StudentLine, SumLine
 from course.classroom.sheet import write_sheet
 from course.classroom.summary import markdown
 
@@ -31,7 +31,7 @@ def write_files(folder: Path, report: ClassReport) -> None:
     """Write all five. Raises OSError."""
     keys = [task.key for task in report.tasks]
     write_sheet(folder / "class.csv", [*_LINE, *keys], [_cells(line, report, keys) for line in report.students])
-    _write_table(folder / "tasks.csv", TaskLine, report.tasks)
+    _write_table(folder / "tasks.csv", SumLine, report.tasks)
     _write_table(folder / "mistakes.csv", MistakeLine, report.mistakes)
     (folder / "class.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     (folder / "summary.md").write_text("\n".join(markdown(report)) + "\n", encoding="utf-8")

@@ -11,7 +11,7 @@ _NOT_GRADED_BY = ("mutants", "alternatives", "classroom", "__pycache__")
 
 
 @cache
-def course_version() -> str:
+def code_version() -> str:
     """A digest of everything in this copy of the course that decides a grade."""
     files = [
         path

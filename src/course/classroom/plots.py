@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from course.book.style import LIGHT, settings
-from course.classroom.report import ClassReport, MistakeLine, TaskLine
+from course.classroom.report import ClassReport, MistakeLine, SumLine
 
 KINDS = (("done", "done"), ("partly", "partly"), ("failing", "failing"), ("todo", "not done"))
 _COLOURS = (LIGHT.series[2], "#9ccfb6", LIGHT.series[1], "#d5dae3")
@@ -26,22 +26,24 @@ def draw(folder: Path, report: ClassReport) -> Path:
     for old in (*folder.glob("*.svg"), *folder.glob("*.png")):
         old.unlink()
     _scores(folder / "scores", report)
-    _days(folder / "days", report)
+    _stacked(folder / "days", report.days, "Progress by day", report.handed_in)
     weeks = sorted({_week(task.key) for task in report.tasks}, key=int)
     for week in weeks:
         ending = f"-week-{week}" if len(weeks) > 1 else ""
-        _tasks(folder / f"tasks{ending}", [task for task in report.tasks if _week(task.key) == week], report)
+        tasks = [task for task in report.tasks if _week(task.key) == week]
+        _stacked(folder / f"tasks{ending}", tasks, f"Week {week}: how far students came in each task", report.handed_in)
         mistakes = [mistake for mistake in report.mistakes if _week(mistake.key) == week]
         if mistakes:
-            _mistakes(folder / f"mistakes{ending}", mistakes, report)
+            _mistakes(folder / f"mistakes{ending}", mistakes, f"Week {week}: likely mistakes that the tests named")
     return folder
 
 
 @contextmanager
-def _picture(path: Path, height: float) -> Iterator[Axes]:
+def _picture(path: Path, height: float, title: str) -> Iterator[Axes]:
     """Axes to draw in, 8 inches wide; written at the end, without a date."""
     with settings(LIGHT):
         figure = Figure(figsize=(8, height), layout="constrained", facecolor=LIGHT.paper)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13)
         yield figure.subplots()
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
         figure.savefig(path.with_suffix(".png"), dpi=150)
@@ -51,72 +53,50 @@ def _scores(path: Path, report: ClassReport) -> None:
     """How many students have how many points."""
     points = [line.final for line in report.students if line.submission]
     most = report.max_points or 1.0
-    with _picture(path, 3.6) as axes:
+    with _picture(path, 3.6, f"{_short(report.title, 50)}: points of {report.handed_in} submissions") as axes:
         axes.hist(points, bins=np.linspace(0, most, _BINS + 1), color=LIGHT.series[0], rwidth=0.92)
         axes.set(xlabel=f"points of {report.max_points:g}", ylabel="students", xlim=(0, most))
-        axes.set_title(f"{report.title}: points of {report.handed_in} students who handed in", loc="left")
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         for name, value, style in (("mean", report.mean, "--"), ("median", report.median, ":")):
             axes.axvline(value, color=LIGHT.ink, linestyle=style, linewidth=1.5, label=f"{name} {value:g}")
-        axes.legend(loc="upper left")
+        axes.legend(loc="best")
 
 
-def _tasks(path: Path, tasks: Sequence[TaskLine], report: ClassReport) -> None:
-    rows = [(f"{task.key}  {_short(task.title)}", [getattr(task, kind) for kind, _ in KINDS]) for task in tasks]
-    _stacked(path, rows, "How far students came in each task", report)
-
-
-def _days(path: Path, report: ClassReport) -> None:
-    """Progress by day: how many students did all of a day's tasks, some, tried, or none."""
-    days: dict[str, list[str]] = {}
-    for task in report.tasks:
-        days.setdefault(task.key.rpartition(".")[0], []).append(task.key)
-    most = {task.key: task.points for task in report.tasks}
-    there = [line for line in report.students if line.submission]
-    rows = []
-    for day, keys in days.items():
-        shares = [sum(line.tasks[key].points for key in keys if key in line.tasks) for line in there]
-        whole = sum(most[key] for key in keys)
-        tried = [any(key in line.tasks and line.tasks[key].state == "failing" for key in keys) for line in there]
-        full = sum(share >= whole for share in shares)
-        part = sum(0 < share < whole for share in shares)
-        failing = sum(share <= 0 and own for share, own in zip(shares, tried, strict=True))
-        rows.append((f"Day {day}", [full, part, failing, len(there) - full - part - failing]))
-    _stacked(path, rows, "Progress by day", report)
-
-
-def _stacked(path: Path, rows: Sequence[tuple[str, Sequence[int]]], title: str, report: ClassReport) -> None:
+def _stacked(path: Path, rows: Sequence[SumLine], title: str, students: int) -> None:
     """Horizontal bars of students, the first row on top."""
-    with _picture(path, 1.4 + _ROW * len(rows)) as axes:
+    with _picture(path, 1.5 + _ROW * len(rows), title) as axes:
         places = np.arange(len(rows))
         left = np.zeros(len(rows))
-        for number, ((_, name), colour) in enumerate(zip(KINDS, _COLOURS, strict=True)):
-            counts = np.array([counts[number] for _, counts in rows])
+        for (kind, name), colour in zip(KINDS, _COLOURS, strict=True):
+            counts = np.array([getattr(row, kind) for row in rows])
             bars = axes.barh(places, counts, left=left, color=colour, label=name, height=0.78)
-            text = LIGHT.paper if number in (0, 2) else LIGHT.ink
+            text = LIGHT.ink if kind in ("partly", "todo") else LIGHT.paper
             axes.bar_label(bars, [str(c) if c else "" for c in counts], label_type="center", color=text, fontsize=9)
             left += counts
-        axes.set_yticks(places, [name for name, _ in rows])
-        axes.set(xlabel="students", xlim=(0, max(report.handed_in, 1)), ylim=(len(rows) - 0.5, -0.5))
+        axes.set_yticks(places, [f"{row.key}  {_short(row.title)}" for row in rows])
+        axes.set(
+            xlabel=f"students, of {students} who handed in", xlim=(0, max(students, 1)), ylim=(len(rows) - 0.5, -0.5)
+        )
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_title(f"{title} ({report.handed_in} students who handed in)", loc="left", pad=28)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(KINDS), borderaxespad=0.2)
         axes.tick_params(axis="y", length=0)
 
 
-def _mistakes(path: Path, mistakes: Sequence[MistakeLine], report: ClassReport) -> None:
-    """The most common ones, under their tasks, in the order of the course."""
+def _mistakes(path: Path, mistakes: Sequence[MistakeLine], title: str) -> None:
+    """The most common ones, in the order of the course: each as a text above its bar."""
     chosen = sorted(mistakes, key=lambda mistake: -mistake.students)[:_MOST_MISTAKES]
     shown = [mistake for mistake in mistakes if mistake in chosen]
-    with _picture(path, 1.3 + 1.6 * _ROW * len(shown)) as axes:
+    with _picture(path, 1.3 + 1.5 * _ROW * len(shown), title) as axes:
         places = np.arange(len(shown))
-        bars = axes.barh(places, [mistake.students for mistake in shown], color=LIGHT.series[1], height=0.72)
-        axes.bar_label(bars, padding=4)
-        axes.set_yticks(places, [f"{m.key}  {_short(m.title)}\n{_short(m.mistake, 52)}" for m in shown], fontsize=9)
-        axes.set(xlabel="students", ylim=(len(shown) - 0.5, -0.5))
+        bars = axes.barh(places, [m.students for m in shown], color=LIGHT.series[1], height=0.3)
+        axes.bar_label(bars, padding=4, fontsize=10)
+        for place, mistake in zip(places, shown, strict=True):
+            text = _short(f"{mistake.title}: {mistake.mistake}", 92)
+            axes.annotate(text, (0, place - 0.17), (3, 2), textcoords="offset points", va="bottom", fontsize=9)
+        axes.set_yticks(places, [mistake.key for mistake in shown])
+        axes.set(xlabel="students", ylim=(len(shown) - 0.6, -0.7))
         axes.set_xlim(0, 1.08 * max(mistake.students for mistake in shown))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_title("Likely mistakes that the tests named", loc="left")
         axes.tick_params(axis="y", length=0)
 
 

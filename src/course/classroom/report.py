@@ -4,8 +4,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from statistics import mean
 
 import msgspec
+
+from course.grading.grade import rounded
 
 
 class TaskPoints(msgspec.Struct, frozen=True):
@@ -40,8 +43,8 @@ class StudentLine(msgspec.Struct, frozen=True, kw_only=True):
     tasks: dict[str, TaskPoints] = {}
 
 
-class TaskLine(msgspec.Struct, frozen=True):
-    """One task over all who handed in: mean points and how many are in which state; `key` is "1.1.3"."""
+class SumLine(msgspec.Struct, frozen=True):
+    """One task ("1.1.3") or day ("1.1") over all who handed in: mean points, and how many are in which state."""
 
     key: str
     title: str
@@ -83,43 +86,53 @@ class ClassReport(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     median: float
     students: tuple[StudentLine, ...]
-    tasks: tuple[TaskLine, ...]
+    days: tuple[SumLine, ...]
+    tasks: tuple[SumLine, ...]
     mistakes: tuple[MistakeLine, ...]
     similar: tuple[SimilarLine, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 class Assigned(msgspec.Struct, frozen=True):
-    """A graded task as the course file has it."""
+    """A graded task as the course file has it; `day` is the title of its day."""
 
     key: str
     title: str
     points: float
+    day: str = ""
 
 
-def task_lines(tasks: Sequence[Assigned], students: Sequence[StudentLine]) -> tuple[TaskLine, ...]:
+def task_lines(tasks: Sequence[Assigned], students: Sequence[StudentLine]) -> tuple[SumLine, ...]:
     """Over the students with a submission."""
-    return tuple(_task_line(task, [s for s in students if s.submission]) for task in tasks)
+    return tuple(_sum_line(task.key, task.title, [task], students) for task in tasks)
 
 
-def _task_line(task: Assigned, students: Sequence[StudentLine]) -> TaskLine:
-    kinds: Counter[str] = Counter(kind_of(student, task) for student in students)
-    earned = [student.tasks[task.key].points if task.key in student.tasks else 0.0 for student in students]
-    mean = round(sum(earned) / len(earned), 2) if earned else 0.0
+def day_lines(tasks: Sequence[Assigned], students: Sequence[StudentLine]) -> tuple[SumLine, ...]:
+    """The same for whole days: progress by day."""
+    days: dict[str, list[Assigned]] = defaultdict(list)
+    for task in tasks:
+        days[task.key.rpartition(".")[0]].append(task)
+    return tuple(_sum_line(key, own[0].day, own, students) for key, own in days.items())
+
+
+def _sum_line(key: str, title: str, tasks: Sequence[Assigned], students: Sequence[StudentLine]) -> SumLine:
+    points = rounded(sum(task.points for task in tasks))
+    found = [
+        [student.tasks[t.key] for t in tasks if t.key in student.tasks] for student in students if student.submission
+    ]
+    earned = [rounded(sum(task.points for task in own)) for own in found]
+    kinds = Counter(_kind(sum_, points, own) for sum_, own in zip(earned, found, strict=True))
     counts = (kinds[kind] for kind in ("done", "partly", "failing", "to do"))
-    return TaskLine(task.key, task.title, task.points, mean, *counts)
+    return SumLine(key, title, points, rounded(mean(earned)) if earned else 0.0, *counts)
 
 
-def kind_of(student: StudentLine, task: Assigned) -> str:
-    """ "done" (all points), "partly" (some), "failing" (it was tried), "to do" (still the stub, or nothing was run)."""
-    found = student.tasks.get(task.key)
-    if found is None:
-        return "to do"
-    if found.points >= task.points:
+def _kind(earned: float, points: float, tasks: Sequence[TaskPoints]) -> str:
+    """ "done" (all points), "partly" (some), "failing" (it was tried), "to do" (still a stub, or nothing was run)."""
+    if earned >= points:
         return "done"
-    if found.points > 0:
+    if earned > 0:
         return "partly"
-    return "failing" if found.state == "failing" else "to do"
+    return "failing" if any(task.state == "failing" for task in tasks) else "to do"
 
 
 def mistake_lines(tasks: Sequence[Assigned], students: Sequence[StudentLine]) -> tuple[MistakeLine, ...]:

@@ -29,7 +29,7 @@ def _students(report: ClassReport) -> Iterator[str]:
     yield "| name | id | final | points | late days | remark |\n|---|---|---:|---:|---:|---|"
     for line in report.students:
         cells = (_plain(line.name), _plain(line.id), told(line.final), told(line.points), str(line.days_late or ""))
-        yield f"| {' | '.join(cells)} | {_plain(remark(line))} |"
+        yield f"| {' | '.join(cells)} | {_plain(_remark(line))} |"
 
 
 def _tasks(report: ClassReport) -> Iterator[str]:
@@ -57,14 +57,12 @@ def _similar(report: ClassReport) -> Iterator[str]:
         yield f"- {names}: {pair.share:.0%} ({', '.join(pair.tasks)})"
 
 
-def remark(line: StudentLine) -> str:
+def _remark(line: StudentLine) -> str:
     """What is not as usual about a line."""
     parts = [] if line.listed else ["not in the roster"]
-    if line.ended != "graded":
-        parts.append(f"{line.ended}: {line.problem}" if line.problem and line.ended != "no submission" else line.ended)
-    elif line.problem:
-        parts.append(line.problem)
-    return "; ".join(parts)
+    parts += [line.ended] if line.ended != "graded" else []
+    parts += [line.problem] if line.problem and line.ended != "no submission" else []
+    return ": ".join(parts)
 
 
 def _plain(text: str) -> str:

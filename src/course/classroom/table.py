@@ -5,7 +5,6 @@ from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from course.classroom.report import ClassReport, StudentLine
-from course.classroom.summary import remark
 from course.grading.grade import told
 
 if TYPE_CHECKING:
@@ -15,7 +14,10 @@ _COLOURS = {"graded": "", "no submission": "yellow", "incomplete": "yellow"}
 
 
 def print_table(console: "Console", report: ClassReport) -> None:
-    """Weeks as columns where there are several, else days; a column too many for the window is left out."""
+    """Weeks as columns where there are several, else days, as far as the window is wide enough.
+
+    Below it, why a submission earned less than it might have.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -24,14 +26,14 @@ def print_table(console: "Console", report: ClassReport) -> None:
     table.add_column("student", overflow="ellipsis", no_wrap=True, min_width=12, max_width=28)
     for name in (*groups, "points", *(["late", "final"] if _is_late(report) else [])):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", overflow="fold")
+    table.add_column("")
     for line in report.students:
         table.add_row(
             Text(line.name),
             *(told(_sum(line, keys)) for keys in groups.values()),
             told(line.points),
             *([str(line.days_late or ""), told(line.final)] if _is_late(report) else []),
-            Text(remark(line), _COLOURS.get(line.ended, "red")),
+            Text(_remark(line), _COLOURS.get(line.ended, "red")),
         )
     table.add_section()
     there = [line for line in report.students if line.submission]
@@ -39,6 +41,9 @@ def print_table(console: "Console", report: ClassReport) -> None:
         table.add_row(*_below(name, how, there, groups, _is_late(report)))
     table.add_row(*_most(report, groups))
     console.print(table)
+    for line in report.students:
+        if line.problem and line.ended != "no submission":
+            console.print(f"{line.name}: {line.problem}", soft_wrap=True)
 
 
 def _groups(report: ClassReport, width: int) -> dict[str, list[str]]:
@@ -49,9 +54,14 @@ def _groups(report: ClassReport, width: int) -> dict[str, list[str]]:
     for task in report.tasks:
         name = ".".join(task.key.split(".")[:parts])
         groups.setdefault(f"{title} {name}", []).append(task.key)
-    if sum(len(name) + 2 for name in groups) > width - 60:
+    if sum(len(name) + 2 for name in groups) > width - 56:
         groups = {name.removeprefix(f"{title} "): keys for name, keys in groups.items()}
-    return groups if sum(max(len(name), 4) + 2 for name in groups) <= width - 44 else {}
+    return groups if sum(max(len(name), 4) + 2 for name in groups) <= width - 42 else {}
+
+
+def _remark(line: StudentLine) -> str:
+    parts = [] if line.listed else ["not in the roster"]
+    return ", ".join(parts + ([line.ended] if line.ended != "graded" else []))
 
 
 def _sum(line: StudentLine, keys: Sequence[str]) -> float:
@@ -73,7 +83,7 @@ def _below(
     cells.append(told(how([line.points for line in lines])))
     if late:
         cells += ["", told(how([line.final for line in lines]))]
-    return [name, *cells, f"of {len(lines)} who handed in"]
+    return [f"{name} of {len(lines)}", *cells]
 
 
 def _most(report: ClassReport, groups: dict[str, list[str]]) -> list[str]:
