@@ -12,9 +12,11 @@ from pathlib import Path
 
 from course import curriculum
 from course.book import badges, command_help, figures, glossary, hints, math, protections, quiz, sim_options
+from course.book import without_reference as without
 from course.book.page import BUILT_IN, DIRECTIVE, PROSE, Page, Segment, blocks, directive, segments
 from course.curriculum import Curriculum
 from course.errors import CourseError
+from course.solutions import has_reference
 
 RENDERERS = {
     "badge": badges.badge,
@@ -95,9 +97,13 @@ def main(argv: list[str]) -> int:
     run, book = json.load(sys.stdin)
     try:
         context = Context.load(Path(run["root"]))
+        if not has_reference():
+            without.unpack_starter(context.course)
         for chapter in _chapters(book["items"]):
             if chapter["path"]:
-                chapter["content"] = expand(context, Page(chapter["path"], chapter["content"]))
+                page = Page(chapter["path"], chapter["content"])
+                page = page if has_reference() else without.adapted(page, context.book / "src")
+                chapter["content"] = expand(context, page)
     except CourseError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

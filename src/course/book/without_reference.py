@@ -1,0 +1,52 @@
+"""The book in a class's copy of the course, which has no reference solution, and perhaps not all weeks.
+
+Given code comes from the untouched starter, where it stands as in the reference, and pages that name the reference say
+what to do instead. The chapters themselves are those of the whole course, byte for byte.
+"""
+
+import re
+from pathlib import Path
+
+from course.book.page import Page, Segment, map_prose
+from course.curriculum import Curriculum
+from course.paths import REFERENCE, ROOT, extension_folder, source_file
+
+STARTER = ROOT / ".course" / "starter" / "tiny_llm"
+_INCLUDE = re.compile(rf"(\{{\{{#\w*include (?:\.\./)+)src/({REFERENCE.name}|{extension_folder(REFERENCE).name})/")
+_LINK = re.compile(r"\[([^\]\n]+)\]\((week\d+-[\w-]+\.md)(?:#[\w-]+)?\)")
+_NAMES_REFERENCE = re.compile(rf"{REFERENCE.name}|{extension_folder(REFERENCE).name}|test-refsol|build-ext-ref")
+_STARTS_PROGRAM = re.compile(r"^(?:\./run|pdm run) main$", re.MULTILINE)
+_TITLE = re.compile(r"^# .+\n", re.MULTILINE)
+_NOTE = f"""
+> [!NOTE]
+> This copy of the course has no reference solution. Where this page writes `{REFERENCE.name}`, write `tiny_llm`, or
+> leave out `--solution {REFERENCE.name}`: your own code runs, once it passes. There is no `test-refsol` and no
+> `build-ext-ref`; `pdm run status` says where you are, and `pdm run doctor` whether your machine is ready.
+"""
+
+
+def unpack_starter(curriculum: Curriculum, folder: Path = STARTER) -> None:
+    """Write the untouched starter where the chapters' includes look for it. Raises CourseError."""
+    from course.work.pristine import pristine
+
+    for name, content in pristine(curriculum).items():
+        path = source_file(folder, name)
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def adapted(page: Page, source: Path) -> Page:
+    """The page for this copy of the course; `source` is the folder of all pages."""
+    folders = {REFERENCE.name: STARTER.name, extension_folder(REFERENCE).name: extension_folder(STARTER).name}
+    place = STARTER.parent.relative_to(ROOT).as_posix()
+    text = _INCLUDE.sub(lambda found: f"{found[1]}{place}/{folders[found[2]]}/", page.text)
+    text = map_prose(text, lambda segment: _without_dead_links(segment, source))
+    if _NAMES_REFERENCE.search(text) or _STARTS_PROGRAM.search(text):
+        text = _TITLE.sub(lambda found: found[0] + _NOTE, text, count=1)
+    return Page(page.path, text)
+
+
+def _without_dead_links(segment: Segment, source: Path) -> str:
+    """Links to chapters of weeks that are not there become plain text."""
+    return _LINK.sub(lambda found: found[0] if (source / found[2]).is_file() else found[1], segment.text)
