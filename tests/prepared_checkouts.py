@@ -36,8 +36,10 @@ class Checkouts:
         self._folder = folder
 
     def copy(self, needs: str, to: Path) -> Path:
-        """A checkout of one's own in the state `needs`."""
-        return _copied(self._made(needs), to, link=True)
+        """A checkout of one's own in the state `needs`; a newer version of the course may be beside it."""
+        if needs == "newer":
+            (to.parent / "newer").symlink_to(self._made("newer"))
+        return _copied(self._made("work" if needs == "newer" else needs), to, link=True)
 
     def _made(self, needs: str) -> Path:
         root = self._folder / (needs or "plain")
@@ -67,9 +69,22 @@ class Checkouts:
         _copied(self._made("work"), root, link=True)
         course(root, "checkout", "--week", "1", "--day", "2")
 
+    def _newer(self, root: Path) -> None:
+        """A later version: a word in a comment of the starter, and a chapter, have changed."""
+        _copied(self._made(""), root, link=True)
+        for name in ("src/tiny_llm_ref/model/mlp.py", "book/src/preface.md"):
+            path = root / name
+            text = path.read_text()
+            path.unlink()
+            path.write_text(text + ("# The end.\n" if name.endswith(".py") else "\nThe end.\n"))
+        course(root, "starter", "--force")
+
     def _submission(self, root: Path) -> None:
         _copied(self._made(""), root, link=True)
         submission(root / "submission", (1, 2, 3))
+        shutil.make_archive(str(root / "alice"), "zip", root / "submission")
+        (root / "secret").mkdir()
+        (root / "secret" / "seeds").write_text(f"{'0123456789abcdef' * 4}\n")
 
     def _class(self, root: Path) -> None:
         _copied(self._made(""), root, link=True)

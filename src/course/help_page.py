@@ -52,8 +52,8 @@ class CommandParser(argparse.ArgumentParser):
         page.usage = self.format_usage().removeprefix("usage: ").strip().replace("%", "%%")
         page.description = self.manual.about or self.description if self._is_whole else self.description
         page.epilog = "\n\n".join(filter(None, (self.epilog, *self._sections())))
-        first = f"{self.prog}: {self.manual.help}\n\n" if self._is_whole else ""
-        return first + super(CommandParser, page).format_help()
+        name = f"{_wrap(f'{self.prog}: {self.manual.help}', self.width, '')}\n\n" if self._is_whole else ""
+        return name + super(CommandParser, page).format_help()
 
     def print_help(self, file: TextIO | None = None) -> None:
         file = sys.stdout if file is None else file
@@ -92,11 +92,11 @@ def terminal_width() -> int:
 
 
 def overview() -> str:
-    """All commands, a line for each."""
+    """All commands, with what they do."""
     lines = ["usage: pdm run COMMAND [option ...]     pdm run COMMAND --help explains one"]
     for title, names in grouped().items():
         lines += ["", f"{title}:"]
-        lines += [f"  {name:10} {command_module(name).HELP}" for name in names]
+        lines += [_row(name, command_module(name).HELP, terminal_width(), 13) for name in names]
     return "\n".join(lines)
 
 

@@ -8,6 +8,9 @@ from course.curriculum import Curriculum
 from course.help_page import WIDTH, parser_of
 from course.manual import GROUPS, Manual, command_names
 
+_CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")
+"""What stands in backticks, and options."""
+
 
 def render(course: Curriculum, page: Page, line: int, argument: str) -> str:
     """One command, as HTML. A release for students lacks some commands, and says so."""
@@ -31,7 +34,7 @@ def render(course: Curriculum, page: Page, line: int, argument: str) -> str:
 
 
 def _paragraphs(about: str) -> str:
-    """Backticks make code; paragraphs with lines that begin with blanks stay as they are."""
+    """Backticks and options make code; paragraphs with lines that begin with blanks stay as they are."""
     return "\n".join(map(_paragraph, about.split("\n\n")))
 
 
@@ -39,7 +42,7 @@ def _paragraph(text: str) -> str:
     html = escape(text, quote=False)
     if re.search("^ ", text, re.MULTILINE):
         return f"<pre>{html}</pre>"
-    html = re.sub("`([^`]+)`", r"<code>\1</code>", html)
+    html = _CODE.sub(r"<code>\1\2</code>", html)
     return f"<p>{html}</p>"
 
 

@@ -27,7 +27,7 @@ set in course.toml (course.example.toml explains every key). Hidden variants are
 A result is always written, also for a submission that cannot be read, crashes or never ends, and after Ctrl-C.
 """
 EXAMPLES = (
-    Example("pdm run grade . --week 1 --day 1", "grade the work in this checkout", needs="starter"),
+    Example("pdm run grade . --week 1 --day 1", "grade the work in this checkout", needs="work"),
     Example(
         "pdm run grade alice.zip --week 1 --day 1 --student alice --output grades/alice",
         "grade an archive",

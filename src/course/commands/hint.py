@@ -29,9 +29,9 @@ SEE_ALSO = ("status", "watch", "solution")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--week", type=int)
-    parser.add_argument("--day", type=int)
-    parser.add_argument("--task", type=int)
+    parser.add_argument("--week", type=int, metavar="N", help="the week")
+    parser.add_argument("--day", type=int, metavar="N", help="the day of the week")
+    parser.add_argument("--task", type=int, metavar="N", help="the task of the day")
     parser.add_argument("--level", type=int, choices=LEVELS, help="1 nudge, 2 invariant, 3 nearly code (default: next)")
     parser.add_argument("--json", action="store_true", help="write it as JSON")
 
