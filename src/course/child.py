@@ -1,8 +1,7 @@
 """`python -m course.child TESTS PACKAGE FORBIDDABLE READ WRITE`: runs `observe` of one test file's cases on request.
 
 Started afresh by `course.isolate`; behind a process boundary `course.boundary.inside` calls `serve`. It holds the code
-under test and no judgement: what it says is data. Requests are `{"case", "inputs", "forbidden", "timeout"}`; an answer
-is one byte, `v` for values or `f` for a failure, and a packed value."""
+under test and no judgement: what it says is data. Its messages are those of `course.messages`."""
 
 import faulthandler
 import importlib.util
@@ -13,9 +12,10 @@ from pathlib import Path
 
 import course.route  # noqa: F401 - before anything imports mlx.core
 from course.case import Case
-from course.codec import pack, unpack
+from course.codec import unpack
 from course.failure import describe
 from course.limit import TimeLimit
+from course.messages import failure, values
 from course.pipe import Closed, receive, send
 from course.solution import Solution
 
@@ -47,9 +47,9 @@ def serve(solution: Solution, module: types.ModuleType, read: int, write: int) -
 def _answer(solution: Solution, case: Case, request: dict[str, object]) -> bytes:
     try:
         with TimeLimit(request["timeout"]), solution.guard.forbid(request["forbidden"], case.observe.__module__):
-            return b"v" + pack(case.observe(solution, request["inputs"]))
+            return values(request["number"], case.observe(solution, request["inputs"]))
     except BaseException as error:
-        return b"f" + pack(describe(error, solution.folder).plain())
+        return failure(request["number"], describe(error, solution.folder))
 
 
 def load(path: Path) -> types.ModuleType:

@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from course.case import Case
-from course.codec import pack, unpack
 from course.failure import Failure, ending
 from course.guard import ForbiddenNames
+from course.messages import answer, request
 from course.pipe import Closed, receive, send
 
 _START = 60.0
@@ -38,26 +38,20 @@ class Isolated:
 
     def observe(self, case: Case, inputs: object, forbidden: ForbiddenNames) -> object:
         """Raises `Raised` or `Stopped` for whatever the code under test does instead of returning plain values."""
-        request = {
-            "case": case.name,
-            "inputs": inputs,
-            "forbidden": {name: list(files) for name, files in forbidden.items()},
-            "timeout": case.timeout,
-        }
-        data = pack(request)
+        number, data = request(case, inputs, forbidden)
         try:
             self._child = self._child or _Child(*self._arguments)
-            answer = self._ask(data, case.timeout)
+            said = self._ask(number, data, case.timeout)
         except BaseException:
             self.close()
             raise
-        if not isinstance(answer, Failure):
-            return answer[0]
-        if answer.kind == "raised":
+        if not isinstance(said, Failure):
+            return said[0]
+        if said.kind == "raised":
             self._spoilt = True  # a property goes on with other examples, which may be hundreds
-        elif answer.kind != "todo":
+        elif said.kind != "todo":
             self.close()
-        raise answer.exception()
+        raise said.exception()
 
     def close(self) -> None:
         """Kill the child, if there is one."""
@@ -65,17 +59,15 @@ class Isolated:
         if child:
             child.kill()
 
-    def _ask(self, request: bytes, timeout: float) -> tuple[object] | Failure:
+    def _ask(self, number: int, data: bytes, timeout: float) -> tuple[object] | Failure:
         """The values in a tuple, or what went wrong."""
         try:
-            answer = self._child.call(request, timeout + _GRACE)
-            value = unpack(answer[1:])
-            return (value,) if answer[:1] == b"v" else Failure(**value)
+            return answer(self._child.call(data, timeout + _GRACE), number)
         except TimeoutError:
             return Failure("timeout", f"no result within {timeout:g} s, and the process did not react: it was killed")
         except Closed:
             return Failure("died", f"your code ended its process: {self._child.end()}")
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             return Failure("died", f"the answer of the process cannot be read: {error}")
 
 

@@ -150,6 +150,7 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
         "todo": ("T", "TODO"),
         "blocked": ("B", f"blocked by {result['by']}"),
         "not run": ("N", "NOT RUN"),
+        "boundary": ("G", "NOT GRADED"),
     }.get(result["kind"])
     if config.get_verbosity() < -1:
         shown = "", ""  # the summary has a line for each task; letters would be noise

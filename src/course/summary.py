@@ -21,8 +21,8 @@ _LONGEST_LINE = 200
 
 @dataclass(frozen=True)
 class Result:
-    """How one case ended: `kind` is "passed", "failed", "skipped", "todo", "blocked" (then `by` names the task), or
-    "not run" (after too many cases of the task ran out of time).
+    """How one case ended: `kind` is "passed", "failed", "skipped", "todo", "blocked" (then `by` names the task),
+    "not run" (after too many cases of the task ran out of time), or "boundary" (the grader's own trouble).
 
     `of`: how many cases the whole task has. `ran_on`: what ran its kernels, for tasks that are kernels.
     `mistakes`: the likely ones that its message names."""
@@ -176,6 +176,8 @@ def state_of(results: list[Result]) -> str:
         return "no graded checks"
     if "failed" in kinds:
         return "failing"
+    if "boundary" in kinds:
+        return "not graded"
     if "todo" in kinds:
         return "to do"
     if "blocked" in kinds:

@@ -9,7 +9,6 @@ from contextlib import suppress
 
 from course.boundary import kernel
 from course.boundary.order import Order
-from course.boundary.settings import Limits
 
 _MB = 1 << 20
 
@@ -44,7 +43,7 @@ def make_folders(order: Order) -> None:
 def confine(order: Order) -> None:
     """Become the user that runs learner code, within the limits."""
     os.umask(0o077)
-    _limit(order.limits)
+    _limit(order)
     if order.uid is not None:
         os.setgroups([])
         os.setresgid(order.uid, order.uid, order.uid)
@@ -56,10 +55,14 @@ def confine(order: Order) -> None:
     kernel.die_with_parent(signal.SIGKILL)
     make_folders(order)
     os.chdir(f"{order.scratch}/home")
+    variables = environment(order)
     os.environ.clear()
+    os.environ.update(variables)
 
 
-def _limit(limits: Limits) -> None:
+def _limit(order: Order) -> None:
+    """Limits of the system. That of processes counts a whole user, so it needs one of its own, or a namespace."""
+    limits = order.limits
     wanted = {
         "RLIMIT_CORE": 0,
         "RLIMIT_CPU": limits.cpu_seconds,
@@ -67,6 +70,8 @@ def _limit(limits: Limits) -> None:
         "RLIMIT_NOFILE": limits.open_files,
         "RLIMIT_DATA": limits.memory_mb * _MB,
     }
+    if order.mode != "limits":
+        wanted["RLIMIT_NPROC"] = limits.processes
     for name, value in wanted.items():
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]

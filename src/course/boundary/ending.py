@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from course.boundary.order import Order
+from course.boundary.uids import kill_user
 
 _PATIENCE = 5.0
 
@@ -45,22 +46,6 @@ def _kill(order: Order) -> None:
         for pid in _below(os.getpid()):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-
-
-def kill_user(uid: int) -> None:
-    """Kill all processes of an unprivileged user. Only root may."""
-    if uid <= 0:
-        raise ValueError(f"user {uid} is not unprivileged")
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setresuid(uid, uid, uid)
-            os.kill(-1, signal.SIGKILL)  # all that this user may signal, but this process
-        except OSError:
-            pass
-        finally:
-            os._exit(0)
-    os.waitpid(pid, 0)
 
 
 def _reap() -> int:

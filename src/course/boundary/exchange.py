@@ -20,7 +20,7 @@ _CHUNK = 1 << 16
 _LOOK = 0.1
 """s between two looks at the limits"""
 _GRACE = 0.5
-_END = 8.0
+_END = 6.0
 _LENGTH = struct.Struct("<Q")
 
 
@@ -83,7 +83,7 @@ class Exchange:
             raise Died(self._code)
         answer = _Answer(self._answer, self._limits.message_mb << 20)
         if answer.read():
-            raise Closed("an answer came that nobody had asked for")
+            raise Closed("it answers what nobody had asked for")
         look = 0.0
         with selectors.DefaultSelector() as selector:
             for fd in (self._answer, self._output, self._zygote.control.fileno()):

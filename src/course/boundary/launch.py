@@ -1,8 +1,8 @@
 """Starts a zygote in one of the modes, and ends it with all that it has started. Runs in the grader."""
 
 import os
+import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +18,8 @@ from course.boundary import sight
 from course.boundary.order import REPLY_SIZE, Order, Reply
 from course.boundary.root import CACHE, SCRATCH, TREE
 from course.boundary.settings import Boundary
-from course.boundary.uids import leased_uid
+from course.boundary.tree import MARK, kill_tree
+from course.boundary.uids import clear_user, leased_uid
 from course.paths import SRC, cache_folder
 from course.pipe import send
 
@@ -39,6 +40,8 @@ class Zygote:
 
     def __init__(self, boundary: Boundary, tests: Path, package: str, forbiddable: Sequence[str]) -> None:
         self._stack = ExitStack()
+        self._process: subprocess.Popen | None = None
+        self._mode, self._mark = boundary.mode, secrets.token_hex(16)
         self._said = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         self.control, other = socket.socketpair()
         self._stack.callback(self.control.close)
@@ -47,7 +50,7 @@ class Zygote:
                 order = self._order(boundary, tests, package, forbiddable)
                 self.uid = order.uid
                 self.scratch = None if boundary.mode == "namespaces" else Path(order.scratch)
-                self._start(boundary.mode, other.fileno())
+                self._start(other.fileno())
             send(self.control.fileno(), msgspec.json.encode(order))
             self.forks = bool(self.reply(time.monotonic() + _START).number)
         except BaseException as error:
@@ -77,14 +80,22 @@ class Zygote:
 
     def end(self) -> None:
         """Kill it and all that it has started."""
-        if process := getattr(self, "_process", None):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
-            process.wait(_END)
+        if process := self._process:
+            with suppress(TimeoutError):
+                self._kill(process)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_END)
         self._said.seek(0)
         self._last_words = self._said.read().decode(errors="replace").strip()[-_MOST_SAID:]
         self._stack.close()
+
+    def _kill(self, process: subprocess.Popen) -> None:
+        """In a namespace all dies with its first process, which dies with the one that started it."""
+        if self._mode == "limits":
+            kill_tree(process.pid, self._mark)
+        process.kill()
+        if self._mode == "user" and self.uid is not None:
+            clear_user(self.uid)
 
     def _order(self, boundary: Boundary, tests: Path, package: str, forbiddable: Sequence[str]) -> Order:
         """What to tell the zygote. A uid and folders are taken for as long as it lives."""
@@ -120,15 +131,15 @@ class Zygote:
                 os.chown(base / name, uid, uid)
         return str(base / "scratch"), str(base / "cache")
 
-    def _start(self, mode: str, control: int) -> None:
-        command = [*_around(mode), sys.executable, "-P", "-s", "-m", "course.boundary.zygote", str(control)]
+    def _start(self, control: int) -> None:
+        command = [*_around(self._mode), sys.executable, "-P", "-s", "-m", "course.boundary.zygote", str(control)]
         environment = {name: value for name, value in os.environ.items() if _keeps(name)}
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,
-            env=environment | {"PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=environment | {"PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1", MARK: self._mark},
             pass_fds=(control,),
             cwd="/",
             start_new_session=True,

@@ -13,9 +13,9 @@ from course.boundary.launch import NoStart, Zygote
 from course.boundary.settings import Boundary
 from course.boundary.watch import Watch
 from course.case import Case
-from course.codec import pack, unpack
-from course.failure import Failure, ending, from_child
+from course.failure import Failure, ending
 from course.guard import ForbiddenNames
+from course.messages import answer, request
 from course.pipe import Closed
 
 _GRACE = 1.0
@@ -36,23 +36,17 @@ class Sandboxed:
 
     def observe(self, case: Case, inputs: object, forbidden: ForbiddenNames) -> object:
         """Raises `Raised` or `Stopped` for whatever the code under test does instead of returning plain values."""
-        request = {
-            "case": case.name,
-            "inputs": inputs,
-            "forbidden": {name: list(files) for name, files in forbidden.items()},
-            "timeout": case.timeout,
-        }
-        data = pack(request)
+        number, data = request(case, inputs, forbidden)
         try:
-            answer = self._ask(data, case.timeout)
+            said = self._ask(number, data, case.timeout)
         except BaseException:
             self.close()
             raise
-        if not isinstance(answer, Failure):
-            return answer[0]
-        if answer.kind not in ("raised", "todo"):
+        if not isinstance(said, Failure):
+            return said[0]
+        if said.kind not in ("raised", "todo"):
             self._end_case()
-        raise answer.exception()
+        raise said.exception()
 
     def close(self) -> None:
         """End the case and the zygote."""
@@ -78,19 +72,17 @@ class Sandboxed:
         """The case's process, and whatever is needed for it. Raises `NoStart`."""
         if not self._zygote:
             self._zygote = Zygote(*self._arguments)
-            self._watch = Watch(self._zygote.pid, self._boundary.limits, self._zygote.scratch)
+            self._watch = Watch(self._zygote.pid, self._boundary.limits, self._zygote.scratch, self._zygote.uid)
         return Exchange(self._zygote, self._watch, self._boundary.limits)
 
-    def _ask(self, request: bytes, timeout: float) -> tuple[object] | Failure:
+    def _ask(self, number: int, data: bytes, timeout: float) -> tuple[object] | Failure:
         """The values in a tuple, or what went wrong."""
         try:
             self._exchange = self._exchange or self._start()
         except (NoStart, OSError) as error:
             return Failure("boundary", f"the grader cannot start what runs your code: {error}")
         try:
-            answer = self._exchange.call(request, time.monotonic() + timeout + _GRACE)
-            value = unpack(answer[1:])
-            return (value,) if answer[:1] == b"v" else from_child(value)
+            return answer(self._exchange.call(data, time.monotonic() + timeout + _GRACE), number)
         except TimeoutError:
             return Failure("timeout", f"no result within {timeout:g} s, and the process did not react: it was killed")
         except Excess as error:
@@ -99,5 +91,5 @@ class Sandboxed:
             return Failure("died", f"your code ended its process: {ending(error.code)}")
         except EOFError:
             return Failure("died", "your code ended the process that starts cases")
-        except (Closed, ValueError, TypeError) as error:
+        except (Closed, ValueError) as error:
             return Failure("died", f"the answer of the process cannot be read: {error}")

@@ -4,8 +4,13 @@ The users need no entry in the password file. Who has which is known by locks on
 
 import fcntl
 import os
+import shutil
+import signal
+import stat
+import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from course.errors import CourseError
@@ -13,7 +18,9 @@ from course.paths import ROOT
 
 FIRST, COUNT = 59_000, 900
 """Numbers that Linux distributions leave free, and that also exist in a container with 65,536 users."""
-_PLACES = (Path("/run/tiny-llm"), ROOT / ".course" / "users")
+_LOCKS = (Path("/run/tiny-llm"), ROOT / ".course" / "users")
+_SHARED = ("/tmp", "/var/tmp", "/dev/shm")
+_PATIENCE = 5.0
 
 
 @contextmanager
@@ -35,12 +42,72 @@ def leased_uid() -> Iterator[int]:
     raise CourseError(f"all {COUNT} users for submissions are in use: grade fewer at a time")
 
 
+def kill_user(uid: int) -> None:
+    """Kill all processes of an unprivileged user. Only root may."""
+    if uid <= 0:
+        raise ValueError(f"user {uid} is not unprivileged")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(uid, uid, uid)
+            os.kill(-1, signal.SIGKILL)  # all that this user may signal, but this process
+        except OSError:
+            pass
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def clear_user(uid: int) -> None:
+    """Kill all processes of a user and remove what it left where everybody may write. Raises TimeoutError."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        kill_user(uid)
+        if not _has_processes(uid):
+            break
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"processes of user {uid} do not end")
+        time.sleep(0.005)
+    for path in files_of(uid):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def files_of(uid: int) -> list[Path]:
+    """Files and folders of a user in places where everybody may write, and in folders of others there that allow it."""
+    found: list[Path] = []
+    places = list(dict.fromkeys(map(os.path.realpath, (tempfile.gettempdir(), *_SHARED))))
+    while places:
+        with suppress(OSError):
+            for entry in os.scandir(places.pop()):
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    if status.st_uid == uid:
+                        found.append(Path(entry.path))
+                    elif stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IWOTH:
+                        places.append(entry.path)
+    return found
+
+
+def _has_processes(uid: int) -> bool:
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with suppress(OSError):
+                lines = Path(entry.path, "status").read_text(errors="replace").splitlines()
+                told = dict(line.split(":", 1) for line in lines if ":" in line)
+                if str(uid) in told["Uid"].split() and told["State"].split()[0] not in "ZX":
+                    return True
+    return False
+
+
 def _folder() -> Path:
-    for place in _PLACES:
+    for place in _LOCKS:
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             continue
         if os.access(place, os.W_OK):
             return place
-    raise CourseError(f"cannot write {_PLACES[-1]}: make the folder writable")
+    raise CourseError(f"cannot write {_LOCKS[-1]}: make the folder writable")

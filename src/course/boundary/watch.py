@@ -4,21 +4,24 @@ holds them together, and also holds root."""
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import psutil
 
 from course.boundary.settings import Limits
+from course.boundary.uids import files_of
 
 _MB = 1 << 20
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
 
 
 class Watch:
-    """The processes below the process `pid`, which itself is the grader's, and the folder they write to, if any."""
+    """The processes below the process `pid`, which itself is the grader's; the folder they write to, if it is on the
+    disk; and the user that is theirs alone, if any."""
 
-    def __init__(self, pid: int, limits: Limits, scratch: Path | None) -> None:
-        self._limits, self._scratch = limits, scratch
+    def __init__(self, pid: int, limits: Limits, scratch: Path | None, uid: int | None) -> None:
+        self._limits, self._scratch, self._uid = limits, scratch, uid
         self._started = psutil.Process(pid)
         self._own = {pid} | {child.pid for child in self._started.children()}
 
@@ -30,9 +33,21 @@ class Watch:
             return f"your code started more than {limits.processes} processes"
         if _resident(processes) > limits.memory_mb * _MB and _share(processes) > limits.memory_mb * _MB:
             return f"your code used more than {limits.memory_mb} MB of memory"
-        if self._scratch and _size(self._scratch, limits.scratch_mb * _MB) > limits.scratch_mb * _MB:
+        if self._written(limits.scratch_mb * _MB) > limits.scratch_mb * _MB:
             return f"your code wrote more than {limits.scratch_mb} MB to files"
         return None
+
+    def _written(self, enough: int) -> int:
+        """Bytes on the disk; stops counting at `enough`. Memory that looks like a disk has a size of its own."""
+        if self._scratch is None:
+            return 0
+        elsewhere = files_of(self._uid) if self._uid is not None else []
+        total = 0
+        for size in chain.from_iterable(map(_sizes, [self._scratch, *elsewhere])):
+            total += size
+            if total > enough:
+                break
+        return total
 
     def _processes(self) -> list[psutil.Process]:
         with suppress(*_GONE):
@@ -59,18 +74,10 @@ def _share(processes: list[psutil.Process]) -> int:
     return total
 
 
-def _size(folder: Path, enough: int) -> int:
-    """Bytes on the disk below `folder`; stops counting at `enough`."""
-    total = 0
-    for size in _sizes(str(folder)):
-        total += size
-        if total > enough:
-            break
-    return total
-
-
-def _sizes(folder: str) -> Iterator[int]:
-    for path, _, names in os.walk(folder):
-        for name in names:
+def _sizes(place: Path) -> Iterator[int]:
+    with suppress(OSError):
+        yield os.lstat(place).st_blocks * 512
+    for path, folders, names in os.walk(place):
+        for name in (*folders, *names):
             with suppress(OSError):
                 yield os.lstat(os.path.join(path, name)).st_blocks * 512
