@@ -6,7 +6,7 @@ import json
 from course.manual import Example
 from course.work.place import HERE
 
-HELP = "start in the middle: earlier days done by the reference, that day and later ones to do"
+HELP = "start in the middle of the course: earlier days are filled in"
 ABOUT = """
 Fills the tasks of all earlier days from the reference solution, and makes those of the day you name, and of later days,
 stubs. So you can start with the week that interests you, and test your code against working code before it.

@@ -1,7 +1,7 @@
 """Three-way merge of one file: what the course changed in its starter, put into the file that the learner wrote.
 
 Function bodies that the learner wrote, and task regions, are taken as they are: the starter never competes with them,
-only with what stands around them."""
+only with what stands around them. Functions that the learner left alone are taken from the new starter."""
 
 import ast
 import subprocess
@@ -13,10 +13,10 @@ from course.errors import CourseError
 from course.paths import is_extension
 from course.starter.bodies import header_end
 from course.starter.regions import bodies_of, replaced
-from course.starter.source import Edit, apply, indent_of, last_line, split_lines
+from course.starter.source import Edit, apply, first_line, indent_of, last_line, split_lines
 from course.starter.symbols import Function, has_docstring
 from course.stub import find_stub
-from course.work.functions import functions, source_of
+from course.work.functions import Key, function_sources, functions, source_of
 from course.work.text import NoText, Text
 
 _LABELS = ("your file", "the starter that you began with", "the new starter")
@@ -36,9 +36,14 @@ def merge(name: str, mine: bytes, base: bytes, theirs: bytes) -> Merged:
         text, before, after = (Text.of(content, name) for content in (mine, base, theirs))
     except NoText:
         return Merged(theirs, 1)
-    bodies = _with_regions if is_extension(name) else _with_bodies
-    start, end = (bodies(name, text.body, version.body) for version in (before, after))
-    result, conflicts = _merge_file(text.body, start, end)
+    if is_extension(name):
+        sides = [text.body, *(_with_regions(name, text.body, version.body) for version in (before, after))]
+    elif all(_parses(version.body) for version in (text, before, after)):
+        sides = [*_with_news(text.body, before.body, after.body), after.body]
+        sides[1:] = [_with_bodies(text.body, version) for version in sides[1:]]
+    else:
+        sides = [text.body, before.body, after.body]
+    result, conflicts = _merge_file(*sides)
     if not conflicts and name.endswith(".py") and _parses(text.body) and not _parses(result):
         conflicts = 1
     try:
@@ -74,10 +79,22 @@ def _with_regions(name: str, mine: str, version: str) -> str:
     return replaced(name, version, written)
 
 
-def _with_bodies(name: str, mine: str, version: str) -> str:
+def _with_news(mine: str, base: str, theirs: str) -> list[str]:
+    """The learner's file and its base, with the new form of each function that the learner left alone."""
+    own, start, end = (function_sources(text) for text in (mine, base, theirs))
+    alone = {key: end[key] for key in end if own.get(key) == start.get(key) is not None}
+    alone = {key: text for key, text in alone.items() if indent_of(text) == indent_of(own[key])}
+    return [_replaced(text, alone) for text in (mine, base)]
+
+
+def _replaced(text: str, sources: dict[Key, str]) -> str:
+    lines, found = split_lines(text), functions(ast.parse(text))
+    edits = [Edit(first_line(found[key]), last_line(lines, found[key]), source) for key, source in sources.items()]
+    return apply(text, edits)
+
+
+def _with_bodies(mine: str, version: str) -> str:
     """A version of a Python file with the function bodies that the learner wrote in place of stubs."""
-    if not (_parses(mine) and _parses(version)):
-        return version
     own_lines, lines = split_lines(mine), split_lines(version)
     edits = []
     for own, node in _written(mine, version).values():
