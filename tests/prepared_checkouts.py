@@ -36,10 +36,11 @@ class Checkouts:
         self._folder = folder
 
     def copy(self, needs: str, to: Path) -> Path:
-        """A checkout of one's own in the state `needs`; a newer version of the course may be beside it."""
+        """A checkout of one's own in the state `needs`; `newer` has a newer version of the course in it."""
+        _copied(self._made("work" if needs == "newer" else needs), to, link=True)
         if needs == "newer":
-            (to.parent / "newer").symlink_to(self._made("newer"))
-        return _copied(self._made("work" if needs == "newer" else needs), to, link=True)
+            (to / "newer").symlink_to(self._made("newer"))
+        return to
 
     def _made(self, needs: str) -> Path:
         root = self._folder / (needs or "plain")
