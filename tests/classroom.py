@@ -13,9 +13,10 @@ GRADER = """
 import json, os, subprocess, sys, time, zipfile
 from pathlib import Path
 
-submission, options = Path(sys.argv[1]), dict(zip(sys.argv[2::2], sys.argv[3::2]))
+submission, student = Path(sys.argv[1]), sys.argv[2].removeprefix("--student=")
+options = dict(zip(sys.argv[3::2], sys.argv[4::2]))
 with open(options["--output"] + "/../../../calls.txt", "a") as calls:
-    calls.write(options["--student"] + "\\n")
+    calls.write(student + "\\n")
 problem = ""
 try:
     if submission.is_dir():
@@ -45,7 +46,7 @@ for number, points in enumerate(map(float, values), 1):
         "cases": [case] if state == "failing" else [],
     })
 Path(options["--output"], "result.json").write_text(json.dumps({
-    "title": "Test", "student": options["--student"], "submission": str(submission), "course": "", "seconds": 0.1,
+    "title": "Test", "student": student, "submission": str(submission), "course": "", "seconds": 0.1,
     "started": "2026-10-01T12:00:00Z", "complete": not problem, "problem": problem, "tasks": tasks,
 }))
 """

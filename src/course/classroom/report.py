@@ -71,7 +71,7 @@ class SimilarLine(msgspec.Struct, frozen=True):
     first: str
     second: str
     share: float
-    tasks: tuple[str, ...]
+    files: tuple[str, ...]
 
 
 class ClassReport(msgspec.Struct, frozen=True, kw_only=True):

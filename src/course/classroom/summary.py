@@ -54,7 +54,7 @@ def _similar(report: ClassReport) -> Iterator[str]:
     yield "A hint to look, not a finding: code that is neither the starter's nor the reference's, and stands in both.\n"
     for pair in report.similar:
         names = f"{_plain(pair.first)} and {_plain(pair.second)}"
-        yield f"- {names}: {pair.share:.0%} ({', '.join(pair.tasks)})"
+        yield f"- {names}: {pair.share:.0%} ({', '.join(pair.files)})"
 
 
 def _remark(line: StudentLine) -> str:

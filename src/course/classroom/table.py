@@ -1,6 +1,6 @@
-"""The table at the end of a class, for a terminal: students by name, and below them totals, mean and median."""
+"""The table at the end of a class, for a terminal: students by name, then mean, median and what is possible."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
@@ -9,54 +9,70 @@ from course.grading.grade import told
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+Groups = dict[str, list[str]]
+"""The tasks' keys below the heading of a column."""
 
 _COLOURS = {"graded": "", "no submission": "yellow", "incomplete": "yellow"}
+_LONGEST_NAME = 24
+_MOST_PAIRS = 5
 
 
 def print_table(console: "Console", report: ClassReport) -> None:
-    """Weeks as columns where there are several, else days, as far as the window is wide enough.
+    """Weeks as columns where there are several, else days, if the window is wide enough.
 
     Below it, why a submission earned less than it might have.
     """
-    from rich.table import Table
-    from rich.text import Text
-
-    groups = _groups(report, console.width)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("student", overflow="ellipsis", no_wrap=True, min_width=12, max_width=28)
-    for name in (*groups, "points", *(["late", "final"] if _is_late(report) else [])):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
-    for line in report.students:
-        table.add_row(
-            Text(line.name),
-            *(told(_sum(line, keys)) for keys in groups.values()),
-            told(line.points),
-            *([str(line.days_late or ""), told(line.final)] if _is_late(report) else []),
-            Text(_remark(line), _COLOURS.get(line.ended, "red")),
-        )
-    table.add_section()
-    there = [line for line in report.students if line.submission]
-    for name, how in (("mean", mean), ("median", median)) if there else ():
-        table.add_row(*_below(name, how, there, groups, _is_late(report)))
-    table.add_row(*_most(report, groups))
-    console.print(table)
+    unlimited = console.options.update(max_width=10_000)
+    tables = (_table(report, groups) for groups in _groups(report))
+    fitting = (table for table in tables if console.measure(table, options=unlimited).maximum <= console.width)
+    console.print(next(fitting, _table(report, {})))
     for line in report.students:
         if line.problem and line.ended != "no submission":
             console.print(f"{line.name}: {line.problem}", soft_wrap=True)
+    for pair in report.similar[:_MOST_PAIRS]:
+        what = f"{pair.share:.0%} of their own code, most in {', '.join(pair.files[:2])}"
+        console.print(f"look at {pair.first} and {pair.second}: they share {what}", soft_wrap=True)
+    if len(report.similar) > _MOST_PAIRS:
+        console.print(f"{len(report.similar) - _MOST_PAIRS} more such pairs are in summary.md", soft_wrap=True)
 
 
-def _groups(report: ClassReport, width: int) -> dict[str, list[str]]:
-    """The tasks' keys under the heading of their week, or of their day, as far as the window is wide enough."""
+def _groups(report: ClassReport) -> Iterator[Groups]:
+    """The widest first."""
     weeks = {task.key.split(".")[0] for task in report.tasks}
-    parts, title = (1, "week") if len(weeks) > 1 else (2, "day")
-    groups: dict[str, list[str]] = {}
-    for task in report.tasks:
-        name = ".".join(task.key.split(".")[:parts])
-        groups.setdefault(f"{title} {name}", []).append(task.key)
-    if sum(len(name) + 2 for name in groups) > width - 56:
-        groups = {name.removeprefix(f"{title} "): keys for name, keys in groups.items()}
-    return groups if sum(max(len(name), 4) + 2 for name in groups) <= width - 42 else {}
+    parts, title = (1, "week ") if len(weeks) > 1 else (2, "day ")
+    for heading in (title, title[0]):
+        groups: Groups = {}
+        for task in report.tasks:
+            groups.setdefault(heading + ".".join(task.key.split(".")[:parts]), []).append(task.key)
+        yield groups
+
+
+def _table(report: ClassReport, groups: Groups) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    late = any(line.days_late for line in report.students)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("student", no_wrap=True)
+    for name in (*groups, "points", *(["late", "final"] if late else [])):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for line in report.students:
+        ends = [str(line.days_late or ""), told(line.final)] if late else []
+        cells = (*(told(_sum(line, keys)) for keys in groups.values()), told(line.points), *ends)
+        table.add_row(_cut(line.name), *cells, Text(_remark(line), _COLOURS.get(line.ended, "red")))
+    table.add_section()
+    there = [line for line in report.students if line.submission]
+    for name, how in (("mean", mean), ("median", median)) if there else ():
+        table.add_row(f"{name} of {len(there)}", *_below(how, there, groups, late))
+    table.add_row("possible", *_possible(report, groups, late))
+    return table
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 4]} ..."
 
 
 def _remark(line: StudentLine) -> str:
@@ -68,25 +84,20 @@ def _sum(line: StudentLine, keys: Sequence[str]) -> float:
     return sum(line.tasks[key].points for key in keys if key in line.tasks)
 
 
-def _is_late(report: ClassReport) -> bool:
-    return any(line.days_late for line in report.students)
-
-
 def _below(
-    name: str,
-    how: Callable[[Sequence[float]], float],
-    lines: Sequence[StudentLine],
-    groups: dict[str, list[str]],
-    late: bool,
-) -> list[str]:
-    cells = [told(how([_sum(line, keys) for line in lines])) for keys in groups.values()]
-    cells.append(told(how([line.points for line in lines])))
+    how: Callable[[Sequence[float]], float], lines: Sequence[StudentLine], groups: Groups, late: bool
+) -> Iterator[str]:
+    for keys in groups.values():
+        yield told(how([_sum(line, keys) for line in lines]))
+    yield told(how([line.points for line in lines]))
     if late:
-        cells += ["", told(how([line.final for line in lines]))]
-    return [f"{name} of {len(lines)}", *cells]
+        yield from ("", told(how([line.final for line in lines])))
 
 
-def _most(report: ClassReport, groups: dict[str, list[str]]) -> list[str]:
+def _possible(report: ClassReport, groups: Groups, late: bool) -> Iterator[str]:
     points = {task.key: task.points for task in report.tasks}
-    cells = [told(sum(points[key] for key in keys)) for keys in groups.values()]
-    return ["possible", *cells, told(report.max_points), *(["", told(report.max_points)] if _is_late(report) else [])]
+    for keys in groups.values():
+        yield told(sum(points[key] for key in keys))
+    yield told(report.max_points)
+    if late:
+        yield from ("", told(report.max_points))

@@ -22,13 +22,16 @@ After Ctrl-C the same command goes on where it stopped. One submission that hang
 it earned until then, or zero with the reason; the others are not touched.
 
 The roster is a CSV with the columns id and name, and as you have them email, folder (an entry's name), github, group,
-deadline (an extension) and free_days. Commas, semicolons or tabs will do. Entries are matched by folder, id, GitHub name,
-group, e-mail and name, in this order. What fits nobody, or several, is named and still graded. Who handed nothing
+deadline (an extension) and free_days. Commas, semicolons or tabs will do. Entries are matched by folder, id, GitHub
+name, group, e-mail and name, in this order. What fits nobody, or several, is named and still graded. Who handed nothing
 in gets zero. Of two entries of one student the later counts.
 
 Late days: with a deadline, of --deadline or of the course file, points are lost as its table [late] says. The time of
 a submission comes from --times (a CSV of id and time), else the git commit, else Gradescope's export, else the files;
 class.csv says which. A commit's time is what the student's machine said. Times have a zone always.
+
+Submissions that share much code of their own, which is neither the starter's nor the reference's, are named: a hint to
+look at both, not a finding.
 
 With --json the content of class.json goes to standard output: title, graded, version, max_points, handed_in, mean,
 median, students (id, name, submission, submitted, days_late, points, final, ended, problem, tasks), tasks, mistakes,
@@ -89,8 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from course.classroom.asked import asked as read_options
-    from course.classroom.desk import grade_class, locked, plan_class, report_class
+    from course.classroom.desk import grade_class, locked, plan_class
     from course.classroom.pool import Interrupted
+    from course.classroom.total import report_class
     from course.console import console
     from course.curriculum import load
     from course.grading.course_file import load_course
@@ -103,11 +107,11 @@ def run(args: argparse.Namespace) -> int:
         out.print(f"note: {note}", soft_wrap=True)
     with locked(asked.output):
         try:
-            outcomes = grade_class(asked, plan, course, out)
+            graded = grade_class(asked, plan, course, out)
         except Interrupted as interrupted:
             out.print("interrupted: finished results are kept; the same command goes on from there", soft_wrap=True)
             return 128 + interrupted.number
-        report = report_class(asked, plan, outcomes, course)
+        report = report_class(asked, plan, graded, course)
         _show(args.json, report, out)
         _draw(args.output, report, out)
     return 1 if any(line.ended == "failed" for line in report.students) else 0
