@@ -16,7 +16,7 @@ Suspects = Mapping[str, Array | Callable[[], Array]]
 
 _SAME = 1e-3
 """Suspects whose difference is below this share of the limit count as one result."""
-_NAMED = re.compile(r"^  (?:likely mistake|             or): (.+)$", re.MULTILINE)
+_NAMED = re.compile(r"^ {2,}(?:likely mistake|or): (.+)$", re.MULTILINE)  # pytest indents what `assert` says
 _LOG = logging.getLogger(__name__)
 
 

@@ -1,0 +1,290 @@
+"""One submission from end to end: points, states, hidden variants, and a result whatever happens."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import SmallCourse
+from grading_course import BASICS, MORE, Graded
+
+from course import cli
+from course.grading import desk as desk_module
+from course.grading.course_file import load_course
+from course.grading.desk import Desk
+from course.grading.formats import FORMATS
+from course.grading.formats.sums import points_told
+from course.grading.grade import Grade, read
+from course.grading.runner import Stop
+
+
+@pytest.fixture(scope="module")
+def graded(make_course: Callable[[], SmallCourse]) -> Graded:
+    """Shared: nothing here changes it but by submissions of other names."""
+    return Graded.of(make_course())
+
+
+def run(desk: Desk, submission: Path, output: Path) -> Grade:
+    """The grade; all files that were written agree."""
+    grade = desk.grade(submission, output, "alice")
+    assert points_told(output) == {name: {(grade.points, grade.max_points)} for name in FORMATS}
+    assert read(output) == grade
+    return grade
+
+
+def states(grade: Grade) -> list[str]:
+    return [task.state for task in grade.tasks]
+
+
+def test_full_points_for_everything_right(graded: Graded, tmp_path: Path):
+    grade = run(graded.desk(), graded.submission("right", basics=BASICS, more=MORE), tmp_path)
+    assert (grade.points, grade.max_points, grade.complete, grade.problem) == (35, 35, True, "")
+    assert states(grade) == ["done"] * 3
+    assert [(task.passed, task.total) for task in grade.tasks] == [(4, 4), (2, 2), (2, 2)]
+    assert (grade.student, grade.submission) == ("alice", "right")
+    assert grade.protections
+
+
+def test_nothing_for_the_starter(graded: Graded, tmp_path: Path):
+    submission = graded.submission("starter", basics="# nothing yet\n")
+    (submission / "src/tiny_llm/model/basics.py").write_bytes(graded.desk().starter["model/basics.py"])
+    grade = run(graded.desk(), submission, tmp_path)
+    assert (grade.points, grade.complete) == (0, True)
+    assert states(grade) == ["to do"] * 3
+
+
+WRONG = """
+    import sys
+
+    def first(x):
+        return x + 1
+
+    def linear(x):
+        print("\\x1b[2J=== 100 passed ===")
+        print("likely mistake: forged", file=sys.stderr)
+        return x
+
+    def second(x):
+        return 2 * x
+    """
+
+
+def test_a_task_earns_all_or_nothing_and_its_mistakes_are_counted(graded: Graded, tmp_path: Path):
+    grade = run(graded.desk(), graded.submission("wrong", basics=WRONG), tmp_path)
+    assert states(grade) == ["failing", "done", "to do"]
+    assert [task.points for task in grade.tasks] == [0, 5, 0]
+    assert grade.tasks[0].mistakes == {"nothing was done to x": 2}
+    text = grade.tasks[0].cases[2].text
+    assert "linear(x) is x + 1." in text
+    assert text.endswith("printed by the submission:\n  | === 100 passed ===\n  | likely mistake: forged")
+    assert grade.notes == ("not in the submission, so the starter's: model/more.py",)
+
+
+BROKEN = {
+    "syntax": "def first(x:\n",
+    "import": "import nothing_of_the_kind\n",
+    "nul": "def first(x): return x + 1\0\n",
+    "exit": "import os; os._exit(0)\n",
+}
+
+
+def test_a_broken_module_costs_only_what_needs_it(graded: Graded, tmp_path: Path):
+    for name, text in BROKEN.items():
+        grade = run(graded.desk(), graded.submission(name, basics=text, more=MORE), tmp_path / name)
+        assert states(grade) == ["failing", "failing", "done"], name
+        assert (grade.points, grade.complete) == (20, True), name
+
+
+CHEATS_ON_LARGE = """
+    def first(x):
+        return x + 1 if x == 987654321 else x + 1
+
+    linear = first
+
+    def second(x):
+        return KNOWN.get(x, 0)
+
+    KNOWN = {}
+    """
+
+
+def known_inputs(graded: Graded, seed: int = 0) -> dict[int, int]:
+    """What the public cases of `second` ask: anybody can find out."""
+    import numpy as np
+
+    rngs = [np.random.default_rng([seed, i, *b"Second"]) for i in range(2)]
+    inputs = [int(rng.integers(low, 10**15)) for rng, low in zip(rngs, (2, 1000), strict=True)]
+    return {x: 2 * x for x in inputs}
+
+
+def test_hidden_variants_find_what_only_knows_the_public_inputs(graded: Graded, tmp_path: Path):
+    table = CHEATS_ON_LARGE.replace("KNOWN = {}", f"KNOWN = {known_inputs(graded)}")
+    (tmp_path / "course.toml").write_text('[hidden]\nshare = 0.4\n[visibility]\nhidden = "after_due_date"\n')
+    course = load_course(tmp_path / "course.toml", graded.curriculum)
+    seeds = (2**90 + 1, 2**90 + 2)
+    grade = run(graded.desk(course, seeds), graded.submission("table", basics=table), tmp_path / "out")
+    assert states(grade) == ["done", "done", "to do"]
+    assert [task.points for task in grade.tasks] == [10, 3, 0]
+    hidden = [task.hidden for task in grade.tasks]
+    assert [part.state for part in hidden] == ["done", "failing", "not run"]
+    assert [(part.points, part.max_points) for part in hidden] == [(4, 4), (0, 2), (0, 8)]
+    assert (hidden[0].passed, hidden[0].total) == (8, 8)
+    assert hidden[1].failed == ("second(x) is 2 * x.",)
+    told = "".join((tmp_path / "out" / name).read_text() for name in FORMATS)
+    for seed in seeds:
+        assert str(seed) not in told
+        assert not any(str(x) in told for x in known_inputs(graded, seed))
+
+
+@pytest.mark.parametrize(
+    ("submission", "reason"),
+    [
+        ("nobody", "there is no such file or folder"),
+        ("empty", "none of the course's task files is in it"),
+        ("broken.zip", "the archive cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_gets_zero_and_a_reason(graded: Graded, tmp_path: Path, submission: str, reason: str):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04")
+    grade = run(graded.desk(), tmp_path / submission, tmp_path / "out")
+    assert (grade.points, grade.max_points, grade.complete) == (0, 35, False)
+    assert grade.problem.startswith("the submission cannot be graded: ")
+    assert reason in grade.problem
+    assert reason in json.loads((tmp_path / "out/results.json").read_text())["output"]
+
+
+def test_days_without_tests_are_zero_and_the_others_go_on(make_course: Callable[[], SmallCourse], tmp_path: Path):
+    graded = Graded.of(make_course())
+    graded.small.tests("import nothing_of_the_kind\n", day=1)
+    grade = run(graded.desk(), graded.submission("right", basics=BASICS, more=MORE), tmp_path)
+    assert states(grade) == ["not run", "not run", "done"]
+    assert not grade.complete
+    assert "Week 1 Day 1: the tests cannot be collected: " in grade.problem
+    assert "nothing_of_the_kind" in grade.problem
+
+
+def test_a_crash_of_the_grader_leaves_a_result(graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(desk_module, "plant", broken)
+    with pytest.raises(ZeroDivisionError):
+        graded.desk().grade(graded.submission("right", basics=BASICS, more=MORE), tmp_path)
+    grade = read(tmp_path)
+    assert (grade.points, grade.complete) == (0, False)
+    assert grade.problem == "the grader failed: ZeroDivisionError: a bug"
+
+
+SLEEPS = """
+    import time
+
+    def third(x):
+        time.sleep(1.5)
+        return 3 * x
+    """
+
+
+def test_a_day_that_takes_too_long_counts_as_far_as_it_came(
+    graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    course = load_course(None, graded.curriculum)
+    monkeypatch.setattr(type(course.limits), "day_seconds", 2.4)
+    desk = graded.desk()
+    submission = graded.submission("slow", more=SLEEPS)
+    grade = desk.on(graded.curriculum.days[1:]).grade(submission, tmp_path)
+    assert (grade.points, grade.complete) == (0, False)
+    assert "the tests of the day did not end within" in grade.problem
+
+
+def test_a_stop_keeps_what_is_known(graded: Graded, tmp_path: Path):
+    desk = graded.desk()
+    desk.stop.reason = "enough"
+
+    def enough(line: str) -> None:
+        desk.stop.set()
+
+    submission = graded.submission("right", basics=BASICS, more=MORE)
+    grade = desk_module.replace(desk, say=enough).grade(submission, tmp_path)
+    assert (grade.points, grade.complete, grade.problem) == (15, False, "enough")
+    assert states(grade) == ["done", "done", "not run"]
+
+
+HANGS = """
+    import time
+
+    while True:
+        time.sleep(1)
+    """
+COMMAND = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from conftest import SmallCourse
+from grading_course import Graded
+from course.curriculum import load
+from course.grading.interrupt import stopping
+root = Path({root!r})
+desk = Graded(SmallCourse(root), load(root / "curriculum")).desk()
+with stopping(desk.stop) as came:
+    desk.grade(root / "submissions/hangs", Path({output!r}))
+sys.exit(128 + came[0] if came else 0)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_a_result_and_nothing_left_running(graded: Graded, tmp_path: Path, number: int):
+    graded.submission("hangs", basics=BASICS, more=HANGS)
+    values = {"tests": str(Path(__file__).parent), "root": str(graded.small.root), "output": str(tmp_path / "out")}
+    process = subprocess.Popen([sys.executable, "-c", COMMAND.format(**values)], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and "Week 1 Day 1 Task 1" in _unfinished(tmp_path / "out"):
+            time.sleep(0.1)
+        os.kill(process.pid, number)
+        assert process.wait(20) == 128 + number
+    finally:
+        process.kill()
+    grade = read(tmp_path / "out")
+    assert grade.problem == f"grading was stopped by {signal.Signals(number).name}"
+    assert (grade.points, grade.complete) == (15, False)
+    assert str(tmp_path) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+
+
+def _unfinished(output: Path) -> str:
+    """Labels of tasks that have not run, from whatever is written now."""
+    if not (output / "result.json").exists():
+        return "Week 1 Day 1 Task 1"
+    return " ".join(task.label for task in read(output).tasks if task.state == "not run")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "name one submission, or use --self-check"),
+        (["x", "--self-check"], "name one submission, or use --self-check without one"),
+        (["x", "--day", "1"], "--day 1 needs --week"),
+        (["x", "--jobs", "0"], "--jobs 0 is less than 1"),
+        (["x", "--week", "99"], "week 99 does not exist"),
+        (["x", "--course", "/nothing.toml"], "/nothing.toml cannot be read"),
+        (["x", "--seeds", "/nothing"], "the secret of the hidden variants, /nothing, cannot be read"),
+        (["x", "--output", "x/out"], "--output x/out is inside of the submission"),
+        (["x", "--boundary", "wall"], "wall"),
+    ],
+)
+def test_an_instructors_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], text: str):
+    assert cli.main(["grade", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert text in error
+    assert error.count("\n") == 1
+
+
+def test_stop_has_a_reason_of_its_own():
+    one, two = Stop(), Stop()
+    one.reason = "mine"
+    assert two.reason != "mine"
