@@ -24,7 +24,10 @@ EXAMPLES = (
     Example("pdm run checkout --week 2 --day 4", "begin in the middle of a week"),
     Example("pdm run checkout --week 3 --keep", "keep what you wrote, have the gaps before Week 3 filled"),
 )
-FILES = ((".course/saved/", "your files as they were before"),)
+FILES = (
+    (".course/saved/", "your files, and your progress, as they were before"),
+    (".course/state.json", "which tasks were filled in; they earn no points"),
+)
 SEE_ALSO = ("restore", "reset", "status")
 
 
@@ -41,12 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from course.curriculum import load
-    from course.work.checkout import checkout, fill
+    from course.loop.progress import mark_given
+    from course.loop.sources import Sources
+    from course.work.checkout import STATE, checkout, fill
     from course.work.checkpoint import before
 
     curriculum = load()
     day = curriculum.day(args.week, args.day)
     done = (fill if args.keep else checkout)(curriculum, before(day.week, day.day), HERE)
+    if done.saved:
+        mark_given(done.filled, Sources(curriculum, HERE.package), HERE.file(STATE))
     if args.json:
         tasks = [f"{task.week}.{task.day}.{task.number}" for task in done.filled]
         whole = {HERE.show(name): why for name, why in done.whole.items()}

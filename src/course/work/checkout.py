@@ -15,6 +15,8 @@ from course.work.saved import Saved
 from course.work.source import unwritten
 from course.work.splice import splice
 
+STATE = "/.course/state.json"  # progress comes back together with the files that it tells of
+
 
 class Checkout(NamedTuple):
     """What was done: files that changed, tasks filled from the reference, files taken as a whole (why), the copy."""
@@ -27,6 +29,7 @@ class Checkout(NamedTuple):
 
 def checkout(curriculum: Curriculum, done: Callable[[Task], bool], place: Place = HERE) -> Checkout:
     """All files of the course anew; own files beside them stay. Raises CourseError where there is no reference."""
+    need_reference("`checkout`", place)
     with locked(place):
         files = render_checkpoint(curriculum, done, place)
         return _write(files, tuple(task for task in curriculum.tasks if done(task)), {}, place)
@@ -65,5 +68,5 @@ def _missing(curriculum: Curriculum, place: Place) -> set[str]:
 
 def _write(files: dict[str, bytes], filled: tuple[Task, ...], whole: dict[str, str], place: Place) -> Checkout:
     changed = tuple(sorted(name for name, content in files.items() if place.read(name) != content))
-    saved = change(files, "checkout", place, keep=place.names())
+    saved = change(files, "checkout", place, keep={*place.names(), STATE})
     return Checkout(changed, filled, whole, saved)
