@@ -25,7 +25,7 @@ class Checkout:
 
     def start_over(self) -> None:
         """The untouched starter again, and no memory."""
-        shutil.rmtree(self.root / "src" / "tiny_llm")
+        shutil.rmtree(self.root / "src" / "tiny_llm", ignore_errors=True)
         shutil.copytree(self.root / "starter", self.root / "src" / "tiny_llm")
         shutil.rmtree(self.state.parent, ignore_errors=True)
 
@@ -71,12 +71,17 @@ class Checkout:
         self.file(name).write_text(self.written(name, *functions))
 
     def written(self, name: str, *functions: str) -> str:
-        """The learner's file with functions of the reference in it."""
+        """The learner's file with functions of the reference in it, and the modules that these import."""
         text = self.text(name)
         theirs = (self.root / "src" / "tiny_llm_ref" / name).read_text()
         for function in functions:
             text = text.replace(_body(text, function), _body(theirs, function))
-        return text
+        needed = [
+            line
+            for line in theirs.splitlines()
+            if line.startswith(("import ", "from ")) and line not in text.splitlines()
+        ]
+        return text.replace("import mlx.core as mx\n", "\n".join([*needed, "import mlx.core as mx\n"]), 1)
 
 
 def _body(text: str, function: str) -> str:

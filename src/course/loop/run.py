@@ -146,15 +146,12 @@ def kill_tree(process: subprocess.Popen) -> None:
 
     doomed: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
-        root = psutil.Process(process.pid)
-        if process.poll() is None:
-            root.suspend()  # so that it starts no more
-        doomed = root.children(recursive=True)
+        doomed = psutil.Process(process.pid).children(recursive=True)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
     for child in doomed:
         with contextlib.suppress(psutil.Error):
             child.kill()
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_PATIENCE)
 

@@ -175,7 +175,7 @@ class Session:
         if self.package.name != "tiny_llm":
             self.console.print("only the learner's package can be reset")
             return
-        self.console.print(f"reset {task.label} to its stubs? What you wrote is kept. y: yes, any other key: no")
+        self.console.print(f"reset {task.label}? What you wrote is kept. y: yes, any other key: no")
         self._asked = lambda: self._command("reset")
 
     def _solution(self) -> None:
