@@ -29,28 +29,30 @@ SUFFIXES = {".cpp", ".cc", ".c", ".h", ".hpp", ".inc", ".S", ".cmake"}
 _SECONDS = 900
 
 
-def ensure_built(source: Path, destination: Path, module: str, trees: Path = TREES) -> Path:
+def ensure_built(source: Path, destination: Path, module: str, trees: Path | None = None) -> Path:
     """The library of the CMake project `source`, as `module.*.so` in the folder `destination`; built if need be.
 
     The project must not read files outside of `source`; CMake finds MLX and nanobind by `Python_EXECUTABLE`, which is
     set. The module must hold a function `identity(x: array)`, which the smoke test after a build calls.
-    trees: where build trees are kept.
+    trees: where build trees are kept, if not in `.course/build`.
     Raises CourseError, with the fix or the compiler's first errors, and then leaves an earlier library as it was.
     """
     stamp = Stamp(destination, module)
+    toolchain = find_toolchain()
+    files = sources(source)
+    made_from = fingerprint(files, toolchain, module)
+    if library := stamp.fresh(made_from):  # without the lock, since the folder may be one that only others can write
+        return library
     with stamp.locked():
-        toolchain = find_toolchain()
-        files = sources(source)
-        made_from = fingerprint(files, toolchain, module)
         if library := stamp.fresh(made_from):
             return library
         try:
-            with _tree(trees, files, toolchain) as tree:
+            with _tree(trees or TREES, files, toolchain) as tree:
                 built = _build(tree, files, toolchain, module, source)
                 library = _install(built, destination, module)
             stamp.note(made_from, library)
         except OSError as error:
-            place = error.filename or trees
+            place = error.filename or trees or TREES
             raise CourseError(
                 f"cannot build {_show(source)} ({place}: {error.strerror}): make room, or the folder writable"
             ) from None

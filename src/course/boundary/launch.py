@@ -114,7 +114,7 @@ class Zygote:
             cache=cache,
             uid=uid,
             course=str(SRC),
-            cache_home=str(cache_folder().parent),
+            cache_home=_cache_home() or cache,
             visible=sight.visible(boundary, tests) if new_root else (),
             hidden=sight.hidden() if new_root else (),
             sources={TREE: boundary.tree} if new_root else {},
@@ -144,6 +144,13 @@ class Zygote:
             cwd="/",
             start_new_session=True,
         )
+
+
+def _cache_home() -> str | None:
+    """Where this user's caches are; None for one without a home folder."""
+    with suppress(RuntimeError):
+        return str(cache_folder().parent)
+    return None
 
 
 def _around(mode: str) -> list[str]:

@@ -3,6 +3,7 @@
 import importlib.util
 import site
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from course.boundary.root import TREE
@@ -19,8 +20,15 @@ def visible(boundary: Boundary, tests: Path) -> tuple[str, ...]:
     """Paths to show: the system, Python and its packages, this course without its solution, the test file, the tree."""
     python = {sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages(), *map(_place, _PACKAGES)} - {""}
     system = {*_SYSTEM, *(f"/etc/{name}" for name in _ETC), "/etc/localtime"}
-    course = {_COURSE, MODELS, CURRICULUM, tests, tests.parent / "golden", *cache_folder().glob("blas-*.so")}
+    course = {_COURSE, MODELS, CURRICULUM, tests, tests.parent / "golden", *_routes()}
     return tuple(sorted({*system, *python, *map(str, course), *boundary.readable, TREE}))
+
+
+def _routes() -> list[Path]:
+    """What `course.blas` has built for this user."""
+    with suppress(OSError, RuntimeError):
+        return list(cache_folder().glob("blas-*.so"))
+    return []
 
 
 def hidden() -> tuple[str, ...]:
