@@ -195,9 +195,10 @@ def test_a_failure_while_replacing_names_the_way_back(place: Place, monkeypatch:
     assert tree(place) == FILES
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="a root user may write everywhere")
 def test_a_read_only_folder_changes_nothing(place: Place):
     place.file("model").chmod(0o555)
+    if os.access(place.file("model"), os.W_OK):
+        pytest.skip("a root user may write everywhere")
     try:
         with pytest.raises(CourseError, match="Permission denied"):
             alter(place, {"notes.md": b"x", "model/basics.py": b"x"})
