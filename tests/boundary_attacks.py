@@ -23,6 +23,12 @@ def echo(x):
     return x
 
 
+def prints(x):
+    print("hello")
+    print("world", file=sys.stderr)
+    return x
+
+
 def exits(x):
     os._exit(0)
 
@@ -297,3 +303,38 @@ def starts_python(x):
 
 def environment(x):
     return dict(os.environ)
+
+
+def hunts(x):
+    """x: {"mark", "files", "backwards"}. Where the secret is found: in files, its environment, or a grader's process,
+    which is one with `mark` in its command line."""
+    secret = x["backwards"][::-1].encode()
+    found = [path for path in x["files"] if secret in _content(path)]
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        command = _content(f"/proc/{name}/cmdline")
+        if x["mark"].encode() in command:
+            found += [f"a grader's {part}" for part in _readable(f"/proc/{name}", secret)]
+        if secret in command + _content(f"/proc/{name}/environ"):
+            found.append("a process")
+    return found + [name for name, value in os.environ.items() if secret.decode() in value]
+
+
+def _content(path):
+    with suppress(OSError):
+        return Path(path).read_bytes()
+    return b""
+
+
+def _readable(process, secret):
+    """What can be read of a process although it should not: any of it would do."""
+    for name in ("environ", "maps", "smaps", "auxv", "stack"):
+        if _content(f"{process}/{name}"):
+            yield name
+    with suppress(OSError):
+        os.close(os.open(f"{process}/mem", os.O_RDONLY))
+        yield "memory"
+    with suppress(OSError):
+        os.listdir(f"{process}/fd")
+        yield "descriptors"

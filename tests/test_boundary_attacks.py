@@ -194,6 +194,11 @@ def test_large_file(at: Attacked):
     assert "File too large" in at.fails("writes_large_file", 20, Raised)
 
 
+def test_what_is_printed_is_passed_on(at: Attacked, capsys: pytest.CaptureFixture[str]):
+    at.call("prints")
+    assert capsys.readouterr().out == "hello\nworld\n"
+
+
 def test_printing_without_end_is_cut(at: Attacked, capsys: pytest.CaptureFixture[str]):
     assert at.call("prints_much", 60) == 60
     printed = capsys.readouterr().out

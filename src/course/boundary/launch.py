@@ -132,7 +132,7 @@ class Zygote:
         return str(base / "scratch"), str(base / "cache")
 
     def _start(self, control: int) -> None:
-        command = [*_around(self._mode), sys.executable, "-P", "-s", "-m", "course.boundary.zygote", str(control)]
+        command = [*_around(self._mode), sys.executable, "-u", "-P", "-s", "-m", "course.boundary.zygote", str(control)]
         environment = {name: value for name, value in os.environ.items() if _keeps(name)}
         self._process = subprocess.Popen(
             command,

@@ -59,7 +59,7 @@ def _tried(mode: str) -> str | None:
         try:
             found = observer.observe(Trial, str(Path(__file__).parent), {})
         except (Raised, Stopped) as error:
-            return " ".join(str(error).split())
+            return str(error).strip().splitlines()[-1]  # of a traceback the last line says what is wrong
         finally:
             observer.close()
     if not found["started"]:

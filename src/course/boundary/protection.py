@@ -1,5 +1,7 @@
 """What each mode of the boundary promises: one list for reports, `doctor`, the instructors' chapter and the tests."""
 
+import os
+
 import msgspec
 
 _ALL = ("namespaces", "user", "limits")
@@ -30,6 +32,11 @@ _PROMISES = {
 }
 
 
+_NOT_FROM_ROOT = "memory of the grader"
+"""What `limits` cannot promise where the grader is root: code under test then is root, too."""
+
+
 def protections(mode: str) -> list[Protection]:
-    """All promises, and whether `mode` keeps them."""
-    return [Protection(name, mode in modes, detail) for name, (modes, detail) in _PROMISES.items()]
+    """All promises, and whether `mode` keeps them for a grader with this process's user."""
+    lost = _NOT_FROM_ROOT if mode == "limits" and os.geteuid() == 0 else ""
+    return [Protection(name, mode in modes and name != lost, detail) for name, (modes, detail) in _PROMISES.items()]
