@@ -10,11 +10,12 @@ from work_place import curriculum, make_place, solved, starter, tree, undefined_
 from course.curriculum import Task
 from course.errors import CourseError
 from course.paths import REFERENCE
+from course.release.archive import zipped
 from course.starter import read_package, render_file
 from course.work.checkout import checkout, fill
 from course.work.checkpoint import before, render_checkpoint
 from course.work.place import Place
-from course.work.pristine import has_reference, pristine, pristine_file, write_starter_zip
+from course.work.pristine import has_reference, pristine, pristine_file
 from course.work.source import unwritten
 
 TASKS = curriculum().tasks
@@ -108,10 +109,8 @@ def test_a_copy_without_reference_has_a_starter_but_no_checkpoints(tmp_path: Pat
     with pytest.raises(CourseError, match=r"curriculum/starter\.zip is missing"):
         pristine(curriculum(), place)
     place.starter_zip.parent.mkdir()
-    write_starter_zip(curriculum(), place.starter_zip)
-    first = place.starter_zip.read_bytes()
-    write_starter_zip(curriculum(), place.starter_zip)
-    assert place.starter_zip.read_bytes() == first
+    first = zipped(starter())
+    place.starter_zip.write_bytes(first)
     assert pristine(curriculum(), place) == starter()
     assert pristine_file(curriculum(), "model/basics.py", place) == starter()["model/basics.py"]
     for name in ("model/none.py", "model", "../run"):

@@ -14,6 +14,7 @@ from course import cli
 from course.loop.progress import Entry, assess
 from course.loop.sources import Sources
 from course.paths import ROOT, SRC
+from course.release.archive import zipped
 from course.starter import write
 from course.state import update_state
 from course.work.place import Place
@@ -169,6 +170,16 @@ def test_a_copy_without_the_reference(place: Place, capsys: pytest.CaptureFixtur
         assert text.startswith("error: this copy of the course has no reference solution, which `")
         assert text.count("\n") == 1
     assert tree(place) == solved()
+    place.starter_zip.parent.mkdir()
+    place.starter_zip.write_bytes(zipped(starter()))
+    assert "holds work that would be lost" in said(capsys, "starter", 2)
+    assert "pdm run restore " in said(capsys, "starter --force")
+    assert tree(place) == starter()
+    assert "nothing to reset" in said(capsys, "reset --week 1 --day 1")
+    assert said(capsys, "starter --check") == ""
+    said(capsys, "restore latest")
+    assert tree(place) == solved()
+    assert told(capsys, "reset --week 1 --day 1 --task 1")["changed"] == ["src/tiny_llm/model/basics.py"]
 
 
 def test_update_reports_and_restore_undoes_it(

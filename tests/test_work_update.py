@@ -10,14 +10,15 @@ import pytest
 
 from course.curriculum import load
 from course.errors import CourseError
+from course.release.archive import zipped
 from course.starter import generate
 from course.work.lock import locked
 from course.work.merge import merge
 from course.work.newer import default_source, newer_version
-from course.work.owned import changed_by_user, owned_files, write_manifest
+from course.work.owned import RELEASED, changed_by_user, owned_files, record_of
 from course.work.pending import settle
 from course.work.place import Place
-from course.work.pristine import write_starter_zip
+from course.work.pristine import pristine
 from course.work.restore import restore
 from course.work.saved import Saved
 from course.work.update import Update, carry_out, plan
@@ -232,7 +233,7 @@ def test_files_that_come_and_go(place: Place, new: Path):
 
 
 def test_files_of_the_course_that_the_user_changed(place: Place, new: Path):
-    write_manifest(place.root)
+    place.file(RELEASED).write_bytes(record_of(owned_files(place.root)))
     Version("1.1", others={"README.md": "two\n", "src/course/__init__.py": ""}).write(new)
     (new / "src/course/old.py").unlink()
     (place.root / "README.md").write_text("my notes\n")
@@ -255,7 +256,7 @@ def replace_version(root: Path, number: str) -> Path:
 
 
 def test_changed_files_of_the_course_stay_when_they_go_in_the_new_version(place: Place, new: Path):
-    write_manifest(place.root)
+    place.file(RELEASED).write_bytes(record_of(owned_files(place.root)))
     Version("1.1").write(new)
     (new / "src/course/old.py").unlink()
     (place.root / "src/course/old.py").write_text("mine")
@@ -344,7 +345,7 @@ def test_a_student_repository(place: Place, new: Path, tmp_path: Path):
     """Without a reference, the archives tell both starters; the package in the new version may hold work."""
     newer = Version("1.1", given="LIMIT = 2\n").write(new)
     for one in (place, newer):
-        write_starter_zip(load(one.root / "curriculum"), one.starter_zip, one)
+        one.starter_zip.write_bytes(zipped(pristine(load(one.root / "curriculum"), one)))
         for folder in ("tiny_llm_ref", "extensions_ref"):
             (one.root / "src" / folder).rename(tmp_path / f"{one.root.name}-{folder}")
     newer.file("model/given.py").write_text("somebody's work\n")

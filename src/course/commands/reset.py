@@ -58,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
         done = reset_tasks(curriculum, [task], f"reset-{task.week}.{task.day}.{task.number}", HERE)
     if args.json:
         saved = done.saved.name if done.saved else None
-        print(json.dumps({"changed": list(map(HERE.show, done.changed)), "whole": done.whole, "saved": saved}))
+        whole = {HERE.show(name): why for name, why in done.whole.items()}
+        print(json.dumps({"changed": list(map(HERE.show, done.changed)), "whole": whole, "saved": saved}))
         return 0
     if done.saved is None:
         print(f"{what} is as it was at the start: nothing to reset")

@@ -1,6 +1,6 @@
 """The files that belong to the course and not to the learner, and a record of them as they were delivered.
 
-A release writes the record to `curriculum/files.json`; an update keeps its own in `.course/owned.json`."""
+A release comes with the record in `curriculum/files.json`; an update keeps its own in `.course/owned.json`."""
 
 import hashlib
 import json
@@ -47,11 +47,6 @@ def record_of(files: dict[str, Path]) -> bytes:
     """SHA-256 of each file, as JSON."""
     sums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if name != RELEASED}
     return (json.dumps({"format": 1, "files": sums}, indent=0, sort_keys=True) + "\n").encode()
-
-
-def write_manifest(root: Path) -> None:
-    """Record all files of a release, which is complete now."""
-    (root / RELEASED[1:]).write_bytes(record_of(owned_files(root)))
 
 
 def delivered(place: Place) -> dict[str, str]:

@@ -1,14 +1,11 @@
 """The untouched starter: made from the reference, or read from `curriculum/starter.zip` in a copy without one."""
 
 import zipfile
-from pathlib import Path
 
 from course.curriculum import Curriculum
 from course.errors import CourseError
 from course.starter import render, render_file
 from course.work.place import HERE, Place
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same starter gives the same archive
 
 
 def has_reference(place: Place = HERE) -> bool:
@@ -33,15 +30,6 @@ def pristine_file(curriculum: Curriculum, name: str, place: Place = HERE) -> byt
             return archive.read(name)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError):
         raise CourseError(f"{place.show(name)} is no file of the course: it has no untouched form") from None
-
-
-def write_starter_zip(curriculum: Curriculum, path: Path, place: Place = HERE) -> None:
-    """Write the untouched starter as an archive, entry names as in the registry."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(pristine(curriculum, place).items()):
-            info = zipfile.ZipInfo(name, _EPOCH)
-            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(info, content)
 
 
 def _archive(place: Place) -> zipfile.ZipFile:
