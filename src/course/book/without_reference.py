@@ -1,4 +1,4 @@
-"""The book in a class's copy of the course, which has no reference solution, and perhaps not all weeks.
+"""The book in a class's copy of the course, which has no reference solution, and not all chapters.
 
 Given code comes from the untouched starter, where it stands as in the reference, and pages that name the reference say
 what to do instead. The chapters themselves are those of the whole course, byte for byte.
@@ -13,7 +13,7 @@ from course.paths import REFERENCE, ROOT, extension_folder, source_file
 
 STARTER = ROOT / ".course" / "starter" / "tiny_llm"
 _INCLUDE = re.compile(rf"(\{{\{{#\w*include (?:\.\./)+)src/({REFERENCE.name}|{extension_folder(REFERENCE).name})/")
-_LINK = re.compile(r"\[([^\]\n]+)\]\((week\d+-[\w-]+\.md)(?:#[\w-]+)?\)")
+_LINK = re.compile(r"\[([^\]\n]+)\]\(([\w-]+\.md)(?:#[\w-]+)?\)")
 _NAMES_REFERENCE = re.compile(rf"{REFERENCE.name}|{extension_folder(REFERENCE).name}|test-refsol|build-ext-ref")
 _STARTS_PROGRAM = re.compile(r"^(?:\./run|pdm run) main$", re.MULTILINE)
 _TITLE = re.compile(r"^# .+\n", re.MULTILINE)
@@ -48,5 +48,5 @@ def adapted(page: Page, source: Path) -> Page:
 
 
 def _without_dead_links(segment: Segment, source: Path) -> str:
-    """Links to chapters of weeks that are not there become plain text."""
+    """Links to chapters that are not there become plain text."""
     return _LINK.sub(lambda found: found[0] if (source / found[2]).is_file() else found[1], segment.text)

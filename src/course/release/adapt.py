@@ -13,7 +13,7 @@ from course.paths import REFERENCE
 
 def pyproject(text: str, commands: frozenset[str]) -> str:
     """Without scripts whose command is not among `commands`, or that name the reference, and without its folder."""
-    scripts = tomllib.loads(text)["tool"]["pdm"]["scripts"]
+    scripts = {name: str(line) for name, line in tomllib.loads(text)["tool"]["pdm"]["scripts"].items()}
     gone = [name for name, line in scripts.items() if REFERENCE.name in line or _command(line) not in commands]
     pattern = "|".join(map(re.escape, gone)) or r"(?!)"
     changed = re.sub(rf'^(?:{pattern}) = ".*"\n', "", text, flags=re.MULTILINE)

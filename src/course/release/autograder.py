@@ -40,8 +40,10 @@ def autograder(
     course: Course, selected: Sequence[str], limit: int, seeds: Path | None = None, place: Place = HERE
 ) -> Autograder:
     """Build it. selected: options of `grade` that choose days. limit: seconds for a submission. Raises CourseError."""
+    wanted = course.hidden is not None or seeds is not None
+    secret = {SECRET: f"{secret_text(course, seeds)}\n".encode()} if wanted else {}
     chosen = select(place.root, KEPT)
-    files = dict(chosen.files)
+    files = chosen.files | secret
     files[STARTER_ZIP] = zipped(pristine(course.curriculum, place))
     files["requirements.txt"] = requirements()
     scripts = {path.name: path.read_bytes() for path in sorted(SCRIPTS.iterdir()) if path.is_file()}
@@ -50,9 +52,5 @@ def autograder(
     if course.path is not None:
         files[NAME] = course.path.read_bytes()
         options += ["--course", NAME]
-    private = frozenset()
-    if course.hidden is not None or seeds is not None:
-        files[SECRET] = f"{secret_text(course, seeds)}\n".encode()
-        private = frozenset({SECRET})
     files["settings.sh"] = f"limit={limit}\noptions=({shlex.join(options)})\n".encode()
-    return Autograder(files, chosen.executable | scripts.keys(), private, chosen.left_out)
+    return Autograder(files, chosen.executable | scripts.keys(), frozenset(secret), chosen.left_out)

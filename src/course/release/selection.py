@@ -42,7 +42,9 @@ UPKEEP = Rule(
     "for maintainers of the course",
     ("tests", ".ci", ".github", "CONTRIBUTING.md", "book/README.md", "book/spelling.txt", "book/ruff.toml"),
 )
-DESK = Rule("the instructor's", ("course.toml", "course.example.toml", "secret", "*.seeds", "seeds*"))
+DESK = Rule(
+    "the instructor's", ("course.toml", "course.example.toml", "book/src/teaching.md", "secret", "*.seeds", "seeds*")
+)
 BUILDS = Rule("built, and built again there", ("book/build",))
 FACE = Rule("written anew for a class", ("README.md",))
 RULES = (SOLUTIONS, MUTANTS, OWN_WORK, TOOLS, UPKEEP, DESK, BUILDS, FACE)

@@ -14,7 +14,7 @@ from course.release.archive import zipped
 from course.release.points import with_points
 from course.release.readme import readme
 from course.release.selection import select
-from course.release.weeks import without_later
+from course.release.weeks import CHAPTERS, contents, without_later
 from course.release.workflow import workflow
 from course.work.owned import RELEASED
 from course.work.place import HERE, Place
@@ -39,6 +39,7 @@ KEPT = (
 )
 STARTER_ZIP = "curriculum/starter.zip"
 RECORD = RELEASED[1:]
+SUMMARY = f"{CHAPTERS}SUMMARY.md"
 WORKFLOW = ".github/workflows/classroom.yml"
 
 
@@ -60,6 +61,7 @@ def student(course: Course, last: int | None = None, place: Place = HERE) -> Stu
     chosen = select(place.root, KEPT)
     kept = Curriculum(tuple(week for week in curriculum.weeks if week.week <= last))
     files = without_later(chosen.files, last)
+    files[SUMMARY] = contents(files[SUMMARY].decode(), files).encode()
     files |= _registry(files, kept, course)
     starter = pristine(curriculum, place)
     files |= {starter_name(name): content for name, content in starter.items()}

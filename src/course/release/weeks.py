@@ -4,12 +4,12 @@ The starter stays whole: its programs import across weeks, and the stubs of late
 """
 
 import re
+from collections.abc import Collection
 
-_OF_WEEK = re.compile(
-    r"curriculum/week(\d+)\.toml|tests_refsol/week_(\d+)/.*|book/src/(?:quizzes/)?week(\d+)-.*|book/src/week(\d+)\.md"
-)
-_ENTRY = re.compile(r"\s*(?:- )?\[[^\]]*\]\(week(\d+)-[^)]*\)\s*")
-_PART = re.compile(r"# Week (\d+)\b.*")
+CHAPTERS = "book/src/"
+_OF_WEEK = re.compile(r"curriculum/week(\d+)\.toml|tests_refsol/week_(\d+)/.*|book/src/(?:quizzes/)?week(\d+)-.*")
+_ENTRY = re.compile(r"\s*(?:- )?\[[^\]]*\]\(([^)]*)\)\s*")
+_PART = re.compile(r"^(?=# )", re.MULTILINE)
 
 
 def week_of(name: str) -> int | None:
@@ -19,18 +19,16 @@ def week_of(name: str) -> int | None:
 
 
 def without_later(files: dict[str, bytes], last: int) -> dict[str, bytes]:
-    """The files without those of weeks after `last`; the book's SUMMARY.md names only what is there."""
-    kept = {name: content for name, content in files.items() if (week_of(name) or 0) <= last}
-    summary = "book/src/SUMMARY.md"
-    if summary in kept:
-        kept[summary] = _summary(kept[summary].decode(), last).encode()
-    return kept
+    """The files without those of weeks after `last`."""
+    return {name: content for name, content in files.items() if (week_of(name) or 0) <= last}
 
 
-def _summary(text: str, last: int) -> str:
-    lines = []
-    for line in text.splitlines(keepends=True):
-        found = _PART.fullmatch(line.strip()) or _ENTRY.fullmatch(line)
-        if found is None or int(found[1]) <= last:
-            lines.append(line)
-    return re.sub(r"\n{3,}", "\n\n", "".join(lines))
+def contents(summary: str, files: Collection[str]) -> str:
+    """The book's SUMMARY.md with the chapters that are among `files`, and without parts that have none left."""
+    parts = []
+    for part in _PART.split(summary):
+        lines = part.splitlines(keepends=True)
+        kept = [line for line in lines if not (found := _ENTRY.fullmatch(line)) or f"{CHAPTERS}{found[1]}" in files]
+        if kept == lines or any(_ENTRY.fullmatch(line) for line in kept):
+            parts.append("".join(kept))
+    return "".join(parts)

@@ -15,11 +15,20 @@ fail() {
 }
 
 # A Python of at least 3.11 that can make environments, and that other users may run: submissions do not run as root.
+good='
+import ensurepip, os, subprocess, sys, venv
+if sys.version_info < (3, 11):
+    sys.exit(1)
+if os.geteuid() == 0:
+    nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+    subprocess.run([os.path.realpath(sys.executable), "-c", "import json"], check=True, **nobody)
+'
+
 find_python() {
     local candidate
-    for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+    for candidate in ${PYTHON:-python3 /usr/bin/python3 python3.14 python3.13 python3.12 python3.11}; do
         command -v "$candidate" >/dev/null 2>&1 || continue
-        if "$candidate" -c 'import sys, ensurepip, venv; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null; then
+        if "$candidate" -c "$good" >/dev/null 2>&1; then
             command -v "$candidate"
             return
         fi
@@ -42,7 +51,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         find_python >/dev/null || apt "python$version" "python$version-venv" || true
     done
 fi
-python=$(find_python) || fail "Python 3.11 or later with its venv module is missing: choose a newer base image (Ubuntu 22.04 or later)"
+python=$(find_python) || fail "no Python 3.11 or later with its venv module that all users may run: choose a newer base image (Ubuntu 22.04 or later)"
 command -v g++ >/dev/null || command -v clang++ >/dev/null || say "no C++ compiler: tasks in C++ and Metal will fail"
 
 say "installing the packages of requirements.txt for $("$python" --version)"
