@@ -2,13 +2,17 @@
 
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 from classroom import Class
 from terminal import Terminal
+
+from course.classroom import job
 
 
 @pytest.fixture
@@ -85,10 +89,20 @@ def test_a_half_written_result_is_graded_again(room: Class) -> None:
     result = room.out / "students" / "a" / "result.json"
     result.write_bytes(result.read_bytes()[:100])
     (room.out / "students" / "b" / "graded.json").unlink()
-    (room.out / "students" / ".c.partial").mkdir()
+    (room.out / "students" / ".c~left").mkdir()
     assert room.run().returncode == 0
     assert room.calls() == ["a", "b"]
     assert [line["points"] for line in room.lines.values()] == [3.0] * 3
+    room.submit("c", "points 1 3")
+    assert room.run().returncode == 0
+    assert sorted(path.name for path in (room.out / "students").iterdir()) == ["a", "b", "c"]
+
+
+def _wait_for(something: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not something():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def _processes(word: str) -> list[psutil.Process]:
@@ -100,9 +114,7 @@ def test_fifty_submissions_go_on_after_an_interruption(room: Class, number: sign
     for index in range(count):
         room.submit(f"s{index:02}", f"slow 0.1 10 {index % 11}")
     process = subprocess.Popen(room.command("--jobs", "4"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while len(list(room.out.glob("students/s*/graded.json"))) < 12:
-        time.sleep(0.05)
-        assert process.poll() is None
+    _wait_for(lambda: len(list(room.out.glob("students/s*/graded.json"))) >= 12)
     process.send_signal(number)
     output, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (128 + number, "")
@@ -118,13 +130,29 @@ def test_fifty_submissions_go_on_after_an_interruption(room: Class, number: sign
     assert [line["points"] for line in room.lines.values()] == [10.0 + index % 11 for index in range(count)]
 
 
+def test_a_grader_that_does_not_stop_when_asked_is_killed_with_all_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "PATIENCE", 0.5)
+    child = "import subprocess, time; subprocess.Popen(['sleep', '62.5'], start_new_session=True); time.sleep(60)"
+    program = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {child}"
+    work = job.Work((sys.executable, "-c", program), tmp_path / "students" / "a", "x", 1.0)
+    running, outcomes = job.Job(work), []
+    _wait_for(lambda: outcomes.append(running.poll()) or outcomes[-1])
+    outcome = outcomes[-1]
+    assert (outcome.record.ended, outcome.grade) == ("time limit", None)
+    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "62.5"]]
+
+
 def test_one_run_at_a_time_writes_into_a_folder(room: Class) -> None:
-    room.submit("slow", "slow 3 1 1")
+    room.submit("slow", "hang")
     with subprocess.Popen(room.command(), stdout=subprocess.DEVNULL) as first:
-        while not (room.out / "students" / ".slow.partial").exists():
-            time.sleep(0.05)
-        second = room.run()
-    assert (second.returncode, first.returncode) == (2, 0)
+        try:
+            _wait_for(lambda: list(room.out.glob("students/.slow~*")))
+            second = room.run()
+        finally:
+            first.terminate()
+    assert (second.returncode, first.returncode) == (2, 128 + signal.SIGTERM)
     assert "another run grades into" in second.stderr
     assert second.stderr.count("\n") == 1
 
@@ -156,12 +184,16 @@ def test_a_terminal_shows_what_runs_and_ctrl_c_stops_it(room: Class) -> None:
         (["--roster", "missing.csv"], "missing.csv"),
         (["--times", "missing.csv"], "missing.csv"),
         (["--output", "submissions/results"], "lies among the submissions"),
+        (["--boundary", "glass"], "glass"),
+        (["--course", "missing.toml"], "missing.toml"),
+        (["--course", "course.toml", "--week", "2"], "does not grade Week 2 Day 1"),
     ],
 )
 def test_an_instructors_mistake_is_one_line(
     room: Class, options: list[str], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room.submit("a", "points 1 1")
+    room.write("course.toml", "[graded]\nweeks = [1]\n")
     monkeypatch.chdir(room.root)
     done = room.run(*options)
     assert (done.returncode, done.stdout) == (2, "")

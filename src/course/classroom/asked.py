@@ -4,6 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
+from course.boundary import choose
 from course.classroom.clock import moment, zone
 from course.classroom.desk import Asked
 from course.classroom.late import FREE
@@ -26,6 +27,7 @@ def asked(args: argparse.Namespace, course: Course) -> Asked:
     if args.output.resolve().is_relative_to(args.folder.resolve()):
         raise CourseError(f"--output {args.output} lies among the submissions: name a folder outside of {args.folder}")
     _check_days(args, course)
+    mode = choose(args.boundary)
     return Asked(
         folder=args.folder,
         output=args.output,
@@ -35,18 +37,21 @@ def asked(args: argparse.Namespace, course: Course) -> Asked:
         jobs=args.jobs or _usual_jobs(),
         limit=args.limit or float(course.limits.total_seconds + _SLACK),
         again=args.again,
-        options=tuple(_options(args)),
+        options=("--boundary", mode, *_options(args)),
         depends=(_bytes(course.path), *map(str, _seeds(args, course))),
+        mode=mode,
     )
 
 
 def _check_days(args: argparse.Namespace, course: Course) -> None:
     if args.day is not None and args.week is None:
         raise CourseError(f"--day {args.day} needs --week N")
-    if args.day is not None:
-        course.curriculum.day(args.week, args.day)
-    elif args.week is not None:
-        course.curriculum.week(args.week)
+    if args.week is None:
+        return
+    week = course.curriculum.week(args.week)
+    days = week.days if args.day is None else [course.curriculum.day(args.week, args.day)]
+    if not any(day in course.days for day in days):
+        raise CourseError(f"{course.path} does not grade {days[0].label}: change [graded], or ask for another week")
 
 
 def _late(args: argparse.Namespace, course: Course) -> Lateline:
@@ -59,7 +64,7 @@ def _late(args: argparse.Namespace, course: Course) -> Lateline:
 def _options(args: argparse.Namespace) -> list[str]:
     """Those that every grader gets."""
     options: list[str] = []
-    for name, value in (("--week", args.week), ("--day", args.day), ("--boundary", args.boundary)):
+    for name, value in (("--week", args.week), ("--day", args.day)):
         options += [name, str(value)] if value is not None else []
     for name, path in (("--course", args.course), ("--seeds", args.seeds)):
         options += [name, str(path.resolve())] if path else []

@@ -31,7 +31,10 @@ GRADER = (sys.executable, "-m", "course", "grade")
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run is asked for. `options` go to every grader; `depends` is what else a grade depends on."""
+    """What a run is asked for. `options` go to every grader; `depends` is what else a grade depends on.
+
+    `mode` is that of the process boundary.
+    """
 
     folder: Path
     output: Path
@@ -43,6 +46,7 @@ class Asked:
     again: bool = False
     options: tuple[str, ...] = ()
     depends: tuple[str, ...] = ()
+    mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,17 @@ def plan_class(asked: Asked) -> Plan:
     plan = make_plan(entries, roster, export, Times(listed, exported))
     if others:
         plan.notes.append(f"no folder and no archive, so not graded: {', '.join(others)}")
+    if asked.mode == "user" and _is_open(asked.folder):
+        plan.notes.append(f"learner code can read other submissions here: chmod 700 {asked.folder}")
     for submission in plan.submissions:  # so that a wrong deadline in the roster shows before hours of grading
         for student in submission.students:
             asked.late.of(student)
     return plan
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether every user of this machine can reach the files in it."""
+    return all(place.stat().st_mode & 0o001 for place in (folder.resolve(), *folder.resolve().parents))
 
 
 def grade_class(asked: Asked, plan: Plan, course: Course, console: "Console") -> Graded:
@@ -103,7 +114,8 @@ def _work(asked: Asked, submission: Submission, files: Mapping[str, bytes], stat
 def locked(output: Path) -> Iterator[None]:
     """No second run writes into the same folder meanwhile. Raises CourseError."""
     try:
-        (output / "students").mkdir(parents=True, exist_ok=True)
+        output.mkdir(parents=True, exist_ok=True)
+        (output / "students").mkdir(mode=0o700, exist_ok=True)  # grades are nobody else's business
         file = (output / ".lock").open("w")
     except OSError as error:
         raise CourseError(f"--output {output} cannot be written ({error.strerror}): name another folder") from None

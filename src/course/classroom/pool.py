@@ -11,6 +11,7 @@ from typing import Protocol
 from course.classroom.job import Job, Work
 from course.classroom.record import Outcome, kept
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PAUSE = 0.05
 _PATIENCE = 5.0
 """s: for all running graders together, after Ctrl-C."""
@@ -81,13 +82,13 @@ def _abandon(running: Mapping[str, Job]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], int]]:
-    """While this runs, SIGINT and SIGTERM are only noted; the function tells the first one's number, or 0."""
+    """While this runs, those signals are only noted; the function tells the first one's number, or 0."""
     came: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in _SIGNALS}
     try:
         yield lambda: came[0] if came else 0
     finally:

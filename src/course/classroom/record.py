@@ -4,7 +4,9 @@ A grade is made in a folder of its own and moved into place when it is whole. So
 old grade or the new one, and never half of one."""
 
 import shutil
+import tempfile
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
 import msgspec
@@ -61,18 +63,21 @@ def load(folder: Path) -> Outcome | None:
 
 
 def unfinished(folder: Path) -> Path:
-    """An empty folder beside `folder` in which its grade is made. A dot in front: no student's folder has one."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    discard(partial)
-    partial.mkdir(parents=True)
-    return partial
+    """An empty folder beside `folder` in which its grade is made; what an earlier run left of such is removed.
+
+    Its name begins with a dot and holds a tilde, as no student's folder does. It is new each time, so that nothing of
+    an earlier run that still lives can write into it.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for old in folder.parent.glob(f".{escape(folder.name)}~*"):
+        discard(old)
+    return Path(tempfile.mkdtemp(prefix=f".{folder.name}~", dir=folder.parent))
 
 
 def keep(partial: Path, folder: Path, record: Record) -> None:
     """Put a whole grade into its place."""
     (partial / _FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-    old = folder.with_name(f".{folder.name}.old")
-    discard(old)
+    old = partial.with_name(f"{partial.name}-old")
     if folder.exists():
         folder.rename(old)
     partial.rename(folder)

@@ -18,7 +18,7 @@ _COMMON = 4
 _MOST_PAIRS = 30
 _PYTHON = re.compile(r'#[^\n]*|"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\.?[^\W\d]\w*|\d[\w.]*|\S')
 _OTHER = re.compile(r'//[^\n]*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|\.?[^\W\d]\w*|\d[\w.]*|\S')
-_KEPT = {*keyword.kwlist, *"switch case auto const template int float range len".split()}
+_KEPT = set(keyword.kwlist) | {"switch", "case", "auto", "const", "template", "int", "float", "range", "len"}
 
 Files = Mapping[str, bytes]
 Runs = dict[int, str]

@@ -91,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from course.boundary.kernel import set_dumpable
     from course.classroom.asked import asked as read_options
     from course.classroom.desk import grade_class, locked, plan_class
     from course.classroom.pool import Interrupted
@@ -99,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
     from course.curriculum import load
     from course.grading.course_file import load_course
 
+    set_dumpable(False)  # learner code must not read the secret from this process
     course = load_course(args.course, load())
     asked = read_options(args, course)
     out = console(stderr=args.json)
