@@ -17,7 +17,7 @@ READING = 0.02  # s: shorter calls are repeated within one reading
 MOST_CALLS = 50
 LONGEST = 0.3  # s: of a reading of several calls, however much slower one package is
 MEMORY_RUNS = 3
-BUDGET = 3.0  # s of readings per case and package: slow cases get fewer of them
+BUDGET = 2.0  # s of readings per case and package: slow cases get fewer of them
 
 
 @dataclass(frozen=True)
