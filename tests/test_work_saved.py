@@ -254,6 +254,24 @@ def test_what_differs_and_how_large(place: Place):
     assert sorted(saved.differing(place)) == ["model/own.py", "notes.md"]
 
 
+def test_odd_names_of_files(place: Place):
+    """Names with blanks and accents are saved; one that is no text is left alone, because nothing can list it."""
+    place.file("my caf\u00e9.txt").write_bytes(b"x")
+    odd = os.fsencode(place.package) + b"/\xff.txt"
+    try:
+        with open(odd, "wb") as file:
+            file.write(b"odd")
+    except OSError:  # macOS has no such names
+        pytest.skip("no such names here")
+    saved = alter(place, {"my caf\u00e9.txt": b"y"}, keep=tuple(place.names()))
+    assert set(saved.manifest.files) == {*FILES, "my caf\u00e9.txt"}
+    restore(saved, place)
+    assert place.read("my caf\u00e9.txt") == b"x"
+    with pytest.raises(CourseError, match="your files cannot be saved"), locked(place):
+        change({os.fsdecode(b"\xff.txt"): None}, "test", place)
+    assert no_rubbish(place)
+
+
 def test_one_command_at_a_time(place: Place):
     free = threading.Event()
 

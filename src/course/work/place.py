@@ -39,8 +39,8 @@ class Place:
         return self.root / "curriculum" / "starter.zip"
 
     def names(self) -> set[str]:
-        """The learner's files, without what is built."""
-        return set(package_files(self.package))
+        """The learner's files, without what is built, and without names that are no text: nothing changes those."""
+        return {name for name in package_files(self.package) if name.isascii() or _is_text(name)}
 
     def file(self, name: str) -> Path:
         """The file of that name, which need not exist."""
@@ -61,6 +61,13 @@ class Place:
             raise CourseError(
                 f"cannot read {self.show(name)} ({error.strerror}): make it a file you may read"
             ) from None
+
+
+def _is_text(name: str) -> bool:
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 HERE = Place.of(ROOT)

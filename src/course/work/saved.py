@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -94,10 +95,9 @@ def save(reason: str, names: Iterable[str] | None = None, place: Place = HERE) -
     except BaseException as error:
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
-        if isinstance(error, OSError):
-            reason = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+        if isinstance(error, OSError | UnicodeEncodeError):
             raise CourseError(
-                f"your files cannot be saved ({reason}), so nothing was changed: mend that first"
+                f"your files cannot be saved ({_told(error)}): nothing was changed, mend that first"
             ) from None
         raise
 
@@ -129,6 +129,11 @@ def find(name: str, place: Place = HERE) -> Saved:
     raise CourseError(f"{name!r} {problem}: choose from {names} (pdm run restore --list)")
 
 
+def _told(error: OSError | UnicodeEncodeError) -> str:
+    named = isinstance(error, OSError) and error.filename
+    return f"{error.strerror}: {error.filename}" if named else str(error)
+
+
 def _copy(source: Path, target: Path) -> Entry | None:
     """Copy one file through memory of a fixed size."""
     try:
@@ -147,10 +152,21 @@ def _copy(source: Path, target: Path) -> Entry | None:
 
 def _same(path: Path, entry: Entry | None) -> bool:
     try:
-        with path.open("rb") as stream:
-            return entry is not None and hashlib.file_digest(stream, "sha256").hexdigest() == entry.sha256
+        found = path.stat()
     except OSError:
-        return entry is None and not path.exists()
+        return entry is None
+    now = (found.st_ino, found.st_mtime_ns)
+    return entry is not None and found.st_size == entry.size and _digest(path, now) == entry.sha256
+
+
+@cache
+def _digest(path: Path, now: tuple[int, int]) -> str:
+    """Read once for all copies that are compared with it. now: inode and time, which tell it from a later file."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def _folder_name(manifest: Manifest) -> str:

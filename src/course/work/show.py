@@ -14,7 +14,10 @@ def diff(old: str, new: str, old_name: str, new_name: str) -> str:
 
 def show_diff(files: Iterable[tuple[str, bytes | None, bytes | None]], old: str, new: str) -> int:
     """Print how files (name, old content, new content) differ; None stands for no file. Returns the exit status 0."""
-    texts = [diff(_text(a), _text(b), f"{name} ({old})", f"{name} ({new})") for name, a, b in files]
+    texts = [
+        diff(_text(a), _text(b), f"{name} ({old})", f"{name} ({new})") or f"{name}: only line ends or encoding differ\n"
+        for name, a, b in files
+    ]
     show_source("".join(texts) or "no differences\n", "diff")
     return 0
 
