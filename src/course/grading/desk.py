@@ -103,6 +103,8 @@ class Desk:
                 self.say(f"{day.label}, hidden variants: {'done' if not run.problem else 'broke off'}")
                 save()
             if self.course.leaderboard and not self.stop.is_set():
+                draft.finish()
+                save()
                 draft.leaderboard = _measured(boundary, self.course, draft.notes)
 
     def _runner(self, own: Path) -> Runner:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from course.curriculum import points_text
 from course.errors import CourseError
 
 FORMAT = 1
@@ -140,7 +141,7 @@ def total(points: object) -> float:
 
 def told(points: float) -> str:
     """Points in a text: "7.5", "10"."""
-    return f"{points:.2f}".rstrip("0").rstrip(".")
+    return points_text(points)
 
 
 def encode(grade: Grade) -> bytes:

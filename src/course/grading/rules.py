@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from course.errors import CourseError
 from course.grading.source import is_setting
+from course.leaderboard import NAMES
 
 VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 """As Gradescope names them, the most open first."""
@@ -94,7 +95,7 @@ TABLES: dict[str, dict[str, Rule]] = {
         "percent_per_day": real(0, 100, 10),
         "most_days": whole(0, 365, 7),
     },
-    "leaderboard": {"names": listed("names of workloads", lambda value: isinstance(value, str), '["decode"]')},
+    "leaderboard": {"names": listed(f"workloads among {', '.join(NAMES)}", lambda name: name in NAMES, '["decode"]')},
     "limits": {
         "day_seconds": whole(10, 3600, 300),
         "total_seconds": whole(10, 86_400, 1800),

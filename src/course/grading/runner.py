@@ -190,12 +190,16 @@ def check(run: DayRun, status: int | None, said: str = "") -> None:
     status, said: how its process ended, None where it was ended, and its last words.
     """
     missing = run.expected.keys() - run.results.keys()
+    ungraded = [result for result in run.results.values() if result.kind == "boundary"]
     if status is not None and status not in _ENDED and not run.problem:
         run.problem = f"the test run ended with {_status(status)}" + (f": {said}" if said else "")
     if run.problem:
         return
     if not run.expected:
         run.problem = "the tests of the day hold no case"
+    elif ungraded:
+        why = one_line(ungraded[0].text.splitlines()[-1]) if ungraded[0].text else "no reason is known"
+        run.problem = f"{len(ungraded)} cases could not be graded: {why}"
     elif missing or run.end is None:
         run.problem = f"the test run broke off: {len(missing)} of {len(run.expected)} cases did not report"
     elif status != run.end or (status == 0 and any(result.kind != "passed" for result in run.results.values())):

@@ -70,8 +70,8 @@ def _state(found: list[tuple[Expected, Result | None]], run: DayRun) -> str:
     if not found:
         return "not run" if run.problem or not run.expected else "no graded checks"
     state = state_of(results)
-    complete = len(results) == len(found) and not any(result.kind == "not run" for result in results)
-    return "not run" if not complete and state in ("done", "no graded checks") else state
+    complete = len(results) == len(found) and all(result.kind != "not run" for result in results)
+    return state if complete or state not in ("done", "no graded checks") else "not run"
 
 
 def _case(case: Expected, result: Result | None) -> CaseGrade:
