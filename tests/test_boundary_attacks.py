@@ -28,7 +28,7 @@ _LIMITS = Limits(memory_mb=600, processes=60, scratch_mb=48, file_mb=16, message
 _TESTS = '''
 from course.case import case
 
-@case(task=1, timeout=1.5)
+@case(task=1, timeout=10.0)
 class Calls:
     """It is called."""
     def inputs(rng): ...
@@ -39,7 +39,7 @@ class Calls:
 '''
 
 
-@case(task=1, timeout=1.5)
+@case(task=1, timeout=10.0)
 class Calls:
     """What the grader knows of the case in `_TESTS`: its name and its time limit."""
 
@@ -61,19 +61,19 @@ class Attacked:
     observer: Sandboxed
     course: "SmallCourse"
 
-    def call(self, name: str, x: object = None, patient: bool = False) -> object:
+    def call(self, name: str, x: object = None, timeout: float = 10.0) -> object:
         self.observer.begin()
-        return self.observer.observe(replace(Calls, timeout=8.0) if patient else Calls, (name, x), {"softmax": []})
+        return self.observer.observe(replace(Calls, timeout=timeout), (name, x), {"softmax": []})
 
     def fails(
         self,
         name: str,
         x: object = None,
         kind: type[BaseException] | tuple[type[BaseException], ...] = (Stopped, Raised),
-        patient: bool = False,
+        timeout: float = 10.0,
     ) -> str:
         with pytest.raises(kind) as caught:
-            self.call(name, x, patient)
+            self.call(name, x, timeout)
         return str(caught.value)
 
     def promises(self, modes: str) -> bool:
@@ -104,7 +104,7 @@ def next_case_runs_as_ever(request: pytest.FixtureRequest) -> Iterator[None]:
     if "at" in request.fixturenames:
         started = time.monotonic()
         assert request.getfixturevalue("at").call("echo", {"x": [1, "é"]}) == {"x": [1, "é"]}
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 20
 
 
 def test_every_mode_of_this_machine_is_attacked():
@@ -120,7 +120,7 @@ def test_exit_is_no_pass(at: Attacked):
 
 def test_signals(at: Attacked):
     assert at.fails("kills_group") == "your code ended its process: signal SIGKILL"
-    assert "no result within 1.5 s" in at.fails("stops_itself")
+    assert "no result within 1 s" in at.fails("stops_itself", timeout=1.0)
 
 
 @pytest.mark.parametrize("attack", ["kills_parent", "stops_parent"])
@@ -139,15 +139,15 @@ def test_signals_to_what_starts_cases(at: Attacked, attack: str):
 @pytest.mark.parametrize("attack", ["loops", "loops_in_c", "loops_in_libc"])
 def test_endless_loops(at: Attacked, attack: str):
     started = time.monotonic()
-    assert "no result within 1.5 s" in at.fails(attack)
-    assert time.monotonic() - started < 8
+    assert "no result within 1 s" in at.fails(attack, timeout=1.0)
+    assert time.monotonic() - started < 20
 
 
 def test_thread_left_behind_keeps_nobody_waiting(at: Attacked):
     started = time.monotonic()
     assert at.call("leaves_thread") == 1
     at.observer.close()
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 20
 
 
 def _alive(argument: str) -> bool:
@@ -182,7 +182,7 @@ def test_memory_of_one_process(at: Attacked):
 
 
 def test_memory_of_many_processes(at: Attacked):
-    assert "your code used more than 600 MB of memory" in at.fails("takes_memory_in_many", [5, 200], patient=True)
+    assert "your code used more than 600 MB of memory" in at.fails("takes_memory_in_many", [5, 200])
 
 
 def test_disk_bomb(at: Attacked):
