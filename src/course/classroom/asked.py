@@ -14,8 +14,8 @@ from course.grading.course_file import Course
 from course.grading.seeds import load_seeds
 
 _JOB_MEMORY = 1.5 * 2**30
-_SLACK = 120
-"""s: that a grader may need beyond the course's own limit, to build kernels and to write its files."""
+_SLACK = 720
+"""s: that a grader may need beyond the course's own limit, to build kernels and to measure for the leaderboard."""
 
 
 def asked(args: argparse.Namespace, course: Course) -> Asked:

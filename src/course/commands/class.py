@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from course.errors import CourseError
 from course.manual import Example
 
 if TYPE_CHECKING:
@@ -107,15 +108,19 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_class(asked)
     for note in plan.notes:
         out.print(f"note: {note}", soft_wrap=True)
-    with locked(asked.output):
-        try:
+    try:
+        with locked(asked.output):
             graded = grade_class(asked, plan, course, out)
-        except Interrupted as interrupted:
-            out.print("interrupted: finished results are kept; the same command goes on from there", soft_wrap=True)
-            return 128 + interrupted.number
-        report = report_class(asked, plan, graded, course)
-        _show(args.json, report, out)
-        _draw(args.output, report, out)
+            report = report_class(asked, plan, graded, course)
+            _show(args.json, report, out)
+            _draw(args.output, report, out)
+    except Interrupted as interrupted:
+        out.print("interrupted: finished results are kept; the same command goes on from there", soft_wrap=True)
+        return 128 + interrupted.number
+    except OSError as error:
+        raise CourseError(
+            f"{error.filename or args.output}: {error.strerror or error}; what is graded is kept"
+        ) from None
     return 1 if any(line.ended == "failed" for line in report.students) else 0
 
 
