@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 from course.boundary import kernel
 from course.boundary.order import Order
@@ -43,6 +44,8 @@ def make_folders(order: Order) -> None:
 def confine(order: Order) -> None:
     """Become the user that runs learner code, within the limits."""
     os.umask(0o077)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # who goes first where memory runs out all the same
     _limit(order)
     if order.uid is not None:
         os.setgroups([])
@@ -68,7 +71,7 @@ def _limit(order: Order) -> None:
         "RLIMIT_CPU": limits.cpu_seconds,
         "RLIMIT_FSIZE": limits.file_mb * _MB,
         "RLIMIT_NOFILE": limits.open_files,
-        "RLIMIT_DATA": limits.memory_mb * _MB,
+        "RLIMIT_DATA": (limits.memory_mb + limits.reserved_mb) * _MB,
     }
     if order.mode != "limits":
         wanted["RLIMIT_NPROC"] = limits.processes

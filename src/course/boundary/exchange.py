@@ -17,7 +17,7 @@ from course.boundary.watch import Watch
 from course.pipe import Closed
 
 _CHUNK = 1 << 16
-_LOOK = 0.1
+_LOOK = 0.05
 """s between two looks at the limits"""
 _GRACE = 0.5
 _END = 6.0

@@ -39,13 +39,12 @@ def enter(order: Order) -> None:
     _device_links()
     if not os.path.lexists("/new/tmp"):
         os.symlink(f"{SCRATCH}/tmp", "/new/tmp")
+    kernel.restrict_mounts("/new", kernel.RDONLY | kernel.NOSUID)
     kernel.mount("proc", "/new/proc", "proc", kernel.NOSUID | kernel.NODEV)
-    os.mkdir("/new/old")
-    kernel.pivot_root("/new", "/new/old")
+    os.chdir("/new")
+    kernel.pivot_root(".", ".")  # the old root now lies upon the new one
+    kernel.unmount(".")
     os.chdir("/")
-    kernel.unmount("/old")
-    os.rmdir("/old")
-    kernel.restrict_mounts("/", kernel.RDONLY | kernel.NOSUID)
     _mount_memory(order.cache, order)
     fresh_scratch(order, first=True)
     _loopback_up()

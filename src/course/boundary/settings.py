@@ -11,7 +11,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much one case may use. Sizes in MB are of 2**20 bytes."""
 
     memory_mb: int = 4096
-    """of all processes of a case together, and of each one"""
+    """of all processes of a case together"""
+    reserved_mb: int = 65_536
+    """more that one process may ask for without using it: the kernel emulator reserves 48 GB of addresses"""
     processes: int = 512
     """processes and threads"""
     scratch_mb: int = 512
