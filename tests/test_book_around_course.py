@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from course import leaderboard
 from course.book import command_help, lint_commands, protections
 from course.book.library import Library
 from course.book.page import BookError, Page, fences
@@ -89,6 +90,11 @@ def test_the_course_file_of_the_chapter_has_every_key_and_is_valid(registry: Cur
 
 def test_the_chapter_names_every_result_file():
     for name in FORMATS:
+        assert f"| `{name}` |" in TEACHING.text
+
+
+def test_the_chapter_names_every_workload():
+    for name in leaderboard.NAMES:
         assert f"| `{name}` |" in TEACHING.text
 
 
