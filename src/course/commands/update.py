@@ -17,7 +17,8 @@ HELP = "bring a newer version of the course into a copy with own work"
 ABOUT = """
 Replaces the files of the course by those of the newer version, and merges what is new in the starter into your files
 in src/tiny_llm and src/extensions: a three-way merge, in which the functions that you wrote always stay yours. Files
-of your own are never touched. A file of the course that you had changed is replaced too, and named.
+of your own are never touched. Files of the course that you had changed are replaced too; those that can be told are
+named.
 
 Where both sides changed the same lines, your file stays as it is. The merged text, with markers around the places, is
 put under .course/update: edit it there, then `pdm run update --settle` takes it over.
@@ -118,7 +119,7 @@ def _as_text(update: "Update") -> str:
         _listed(kept, map(HERE.show, update.edited)),
         _counted("files that are no longer part of the course and go", update.dropped),
         _listed("files here that the new version does not have; they stay", map(HERE.show, update.unknown)),
-        _listed("your files that you had not changed, brought up to date", map(HERE.show, update.fresh)),
+        _listed("files of the starter that you had not changed, or not had", map(HERE.show, update.fresh)),
         _listed("your files, merged with what is new", map(HERE.show, update.merged)),
         _listed("functions of yours whose signature is new: look at them", update.reshaped),
         _listed("your files stay, the course has none of that name now", map(HERE.show, update.left)),
