@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from conftest import SmallCourse
 from grading_course import BASICS, MORE, Graded
 
 from course import cli
+from course.boundary.kernel import adopt_orphans
 from course.grading import desk as desk_module
 from course.grading.course_file import load_course
 from course.grading.desk import Desk
@@ -241,6 +243,7 @@ sys.exit(128 + came[0] if came else 0)
 def test_a_signal_ends_it_with_a_result_and_nothing_left_running(graded: Graded, tmp_path: Path, number: int):
     graded.submission("hangs", basics=BASICS, more=HANGS)
     values = {"tests": str(Path(__file__).parent), "root": str(graded.small.root), "output": str(tmp_path / "out")}
+    adopt_orphans()
     process = subprocess.Popen([sys.executable, "-c", COMMAND.format(**values)], start_new_session=True)
     try:
         deadline = time.monotonic() + 60
@@ -253,7 +256,8 @@ def test_a_signal_ends_it_with_a_result_and_nothing_left_running(graded: Graded,
     grade = read(tmp_path / "out")
     assert grade.problem == f"grading was stopped by {signal.Signals(number).name}"
     assert (grade.points, grade.complete) == (15, False)
-    assert str(tmp_path) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    _, left = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=5)
+    assert not left
 
 
 def _unfinished(output: Path) -> str:
@@ -273,7 +277,6 @@ def _unfinished(output: Path) -> str:
         (["x", "--week", "99"], "week 99 does not exist"),
         (["x", "--course", "/nothing.toml"], "/nothing.toml cannot be read"),
         (["x", "--seeds", "/nothing"], "the secret of the hidden variants, /nothing, cannot be read"),
-        (["x", "--output", "x/out"], "--output x/out is inside of the submission"),
         (["x", "--boundary", "wall"], "wall"),
     ],
 )

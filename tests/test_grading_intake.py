@@ -17,7 +17,7 @@ from course.grading import archive, source
 from course.grading.intake import Intake, collect
 from course.grading.source import Unreadable, revision
 from course.grading.text import clean, one_line
-from course.grading.tree import about_others, plant
+from course.grading.tree import about, plant
 
 BASICS, MORE = "model/basics.py", "model/more.py"
 WORK = {BASICS: b"first = 1\n", MORE: b"third = 3\n"}
@@ -97,7 +97,10 @@ def test_the_reference_alone_is_no_submission(tmp_path: Path, curriculum: Curric
 def test_missing_files_are_named(tmp_path: Path, curriculum: Curriculum):
     taken = collect(folder(tmp_path, {BASICS: b""}, "tiny_llm"), curriculum)
     assert taken.files == {BASICS: b""}
-    assert taken.notes == ("not in the submission, so the starter's: model/more.py",)
+    assert taken.missing == (MORE,)
+    note = "not in the submission, so the starter's: model/more.py"
+    assert about(taken, WORK, curriculum, curriculum.days) == [note]
+    assert about(taken, WORK, curriculum, curriculum.days[:1]) == []
 
 
 def test_code_beside_the_task_files_is_named_and_not_taken(tmp_path: Path, curriculum: Curriculum):
@@ -105,7 +108,7 @@ def test_code_beside_the_task_files_is_named_and_not_taken(tmp_path: Path, curri
     taken = collect(folder(tmp_path, WORK | own, "src/tiny_llm"), curriculum)
     assert taken.files == WORK
     starter = WORK | {"__init__.py": b"", "model/__init__.py": b""}
-    assert about_others(taken, starter, curriculum) == [
+    assert about(taken, starter, curriculum, curriculum.days) == [
         "given code is graded as the course gives it, not as changed here: __init__.py",
         "not graded, as the course knows no such files: model/helpers.py (extra_files in course.toml allows them)",
     ]
@@ -190,7 +193,7 @@ def test_odd_files_are_noted(tmp_path: Path, curriculum: Curriculum, content: by
 def test_names_from_strangers_steer_no_terminal(tmp_path: Path, curriculum: Curriculum):
     names = ("model/\x1b[2Jevil.py", "model/a\nb.py", "model/\u202egpj.py", os.fsdecode(b"model/\xff.py"))
     taken = collect(folder(tmp_path, WORK | dict.fromkeys(names, b""), "tiny_llm"), curriculum)
-    (note,) = about_others(taken, WORK, curriculum)
+    (note,) = about(taken, WORK, curriculum, curriculum.days)
     assert note.isprintable()
     note.encode()
     assert clean("\x1b]0;title\x07a\x1b[31mb\x9b\ud800") == "ab\ufffd\ufffd"

@@ -116,8 +116,6 @@ def _check(args: argparse.Namespace) -> None:
         raise CourseError(f"--day {args.day} needs --week: say of which week the day is")
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs} is less than 1: use 1, or as many as there are cores")
-    if args.submission and args.output and args.output.resolve().is_relative_to(args.submission.resolve()):
-        raise CourseError(f"--output {args.output} is inside of the submission: choose a folder elsewhere")
 
 
 def _days(args: argparse.Namespace, curriculum: "Curriculum", course: "Course") -> "list[Day]":

@@ -11,7 +11,7 @@ from course.curriculum import Curriculum
 from course.grading.archive import is_archive, open_archive
 from course.grading.layout import Layout, find_layouts
 from course.grading.source import SUBMIT, Entry, Folder, Source, Unreadable, is_setting, is_skipped, revision
-from course.grading.text import one_line
+from course.grading.text import few, one_line
 
 MOST_SIZE = 1 << 20
 MOST_NOTES = 40
@@ -19,9 +19,10 @@ _CODE = (".py", ".cpp", ".cc", ".c", ".h", ".hpp", ".metal", ".cmake")
 
 
 class Intake(NamedTuple):
-    """`files` are graded, by the registry's names; `others` are code beside them that is not."""
+    """By the registry's names: `files` are graded, `missing` are not there, `others` are code that is not graded."""
 
     files: dict[str, bytes]
+    missing: tuple[str, ...]
     others: dict[str, bytes]
     notes: tuple[str, ...]
     revision: str
@@ -41,8 +42,9 @@ def collect(submission: Path, curriculum: Curriculum, extra_files: Sequence[str]
     files = taker.take([*task_files(curriculum), *extra_files])
     notes = _about_links(entries, layout) + taker.notes + _about_settings(entries, layout)
     if other := [_folder(other) for other in rest if other.package != layout.package]:
-        notes.insert(0, f"taken from {_folder(layout)}; not looked at: {_few(other)}")
-    return Intake(files, taker.others(files), _capped(notes), revision(submission) if submission.is_dir() else "")
+        notes.insert(0, f"taken from {_folder(layout)}; not looked at: {few(other)}")
+    commit = revision(submission) if submission.is_dir() else ""
+    return Intake(files, tuple(taker.missing), taker.others(files), _capped(notes), commit)
 
 
 def task_files(curriculum: Curriculum) -> list[str]:
@@ -70,7 +72,7 @@ def _only_archive(source: Source, entries: list[Entry]) -> Path | None:
 
 def _nothing(entries: list[Entry]) -> str:
     links = [entry.name for entry in entries if entry.kind == "link"]
-    more = f" (symbolic links are not followed: {_few(links)})" if links else ""
+    more = f" (symbolic links are not followed: {few(links)})" if links else ""
     return f"none of the course's task files is in it{more}: {SUBMIT}"
 
 
@@ -80,17 +82,16 @@ class _Taker:
     def __init__(self, source: Source, layout: Layout, kinds: dict[str, str]) -> None:
         self._source, self._layout, self._kinds = source, layout, kinds
         self.notes: list[str] = []
+        self.missing: list[str] = []
 
     def take(self, names: Iterable[str]) -> dict[str, bytes]:
-        found, missing = {}, []
+        found = {}
         for name in names:
             place = self._layout.place(name)
             if place not in self._kinds:
-                missing.append(name)
+                self.missing.append(name)
             elif (content := self._content(place)) is not None:
                 found[name] = content
-        if missing:
-            self.notes.append(f"not in the submission, so the starter's: {_few(missing)}")
         return found
 
     def _content(self, place: str) -> bytes | None:
@@ -140,7 +141,7 @@ def _about_links(entries: list[Entry], layout: Layout) -> list[str]:
     """Links in the learner's folders, or on the way there."""
     links = [entry.name for entry in entries if entry.kind == "link"]
     inside = [name for name in links if _concerns(name, layout)]
-    return [f"symbolic links are not followed; the starter's files are used: {_few(inside)}"] if inside else []
+    return [f"symbolic links are not followed; the starter's files are used: {few(inside)}"] if inside else []
 
 
 def _concerns(name: str, layout: Layout) -> bool:
@@ -151,16 +152,11 @@ def _concerns(name: str, layout: Layout) -> bool:
 
 def _about_settings(entries: list[Entry], layout: Layout) -> list[str]:
     found = [entry.name for entry in entries if is_setting(entry.name) and _concerns(entry.name, layout)]
-    return [f"settings of a submission are not used: {_few(found)}"] if found else []
+    return [f"settings of a submission are not used: {few(found)}"] if found else []
 
 
 def _folder(layout: Layout) -> str:
     return one_line(layout.package) or "the top folder"
-
-
-def _few(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(one_line(name, 80) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def _capped(notes: list[str]) -> tuple[str, ...]:

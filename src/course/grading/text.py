@@ -3,6 +3,7 @@
 Removes what steers a terminal or turns a line around, and what JSON and XML cannot hold."""
 
 import re
+from collections.abc import Sequence
 
 _KEPT = "\n\t"
 _STEERING = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")  # direction, width 0
@@ -19,6 +20,12 @@ def clean(text: str, most: int = 4000) -> str:
 def one_line(text: str, most: int = 200) -> str:
     """The same on one line."""
     return clean(" ".join(text.split()), most)
+
+
+def few(names: Sequence[str], most: int = 5) -> str:
+    """The first of some names, and how many there are beside them."""
+    shown = ", ".join(one_line(name, 80) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def _is_shown(char: str) -> bool:

@@ -2,12 +2,12 @@
 
 It holds plain files only, readable by every user: the code under test may run as another one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from course.curriculum import Curriculum
+from course.curriculum import Curriculum, Day
 from course.grading.intake import Intake
-from course.grading.text import one_line
+from course.grading.text import few
 from course.paths import source_file
 
 PACKAGE = "tiny_llm"
@@ -25,20 +25,16 @@ def plant(tree: Path, starter: Mapping[str, bytes], files: Mapping[str, bytes]) 
         path.chmod(0o644)
 
 
-def about_others(intake: Intake, starter: Mapping[str, bytes], curriculum: Curriculum) -> list[str]:
-    """What to say of code beside the graded files: given code that was changed, files of the learner's own."""
+def about(intake: Intake, starter: Mapping[str, bytes], curriculum: Curriculum, days: Sequence[Day]) -> list[str]:
+    """What to say of files that are missing on these days, of changed given code, and of the learner's own files."""
+    needed = {name for day in days for task in day.tasks for name in task.symbols}
+    missing = [name for name in intake.missing if name in needed]
     changed = sorted(name for name, content in intake.others.items() if name in starter and starter[name] != content)
+    given = [name for name in changed if name not in curriculum.files or not curriculum.files[name].tasks]
     own = sorted(name for name in intake.others if name not in starter)
-    notes = []
-    if changed := [name for name in changed if name not in curriculum.files or not curriculum.files[name].tasks]:
-        notes.append(f"given code is graded as the course gives it, not as changed here: {_few(changed)}")
-    if own:
-        notes.append(
-            f"not graded, as the course knows no such files: {_few(own)} (extra_files in course.toml allows them)"
-        )
-    return notes
-
-
-def _few(names: list[str], most: int = 5) -> str:
-    shown = ", ".join(one_line(name, 80) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+    notes = {
+        "not in the submission, so the starter's: {}": missing,
+        "given code is graded as the course gives it, not as changed here: {}": given,
+        "not graded, as the course knows no such files: {} (extra_files in course.toml allows them)": own,
+    }
+    return [text.format(few(names)) for text, names in notes.items() if names]
