@@ -46,7 +46,7 @@ def test_a_learner_goes_from_red_to_green_through_the_first_day(checkout: Checko
     assert "s solution" not in shown
     right = checkout.written(BASICS, "softmax")
     checkout.file(BASICS).write_text(right.replace("mx.max(", "mx.min("))
-    program.expect("basics.py: testing", "failing", "likely mistake", "mend it: Week 1 Day 1 Task 1")
+    program.expect("basics.py: testing", "failing", "likely mistake", "go on with")
     checkout.file(BASICS).write_text(right)
     program.expect("22/22 cases", "10/10 points", "10 of the 45 points", "next: Week 1 Day 1 Task 2", "s solution")
     checkout.write(BASICS, "linear")  # its code is another task's: watch goes there
@@ -166,7 +166,7 @@ def test_without_a_terminal_outcomes_come_one_below_the_other(checkout: Checkout
             time.sleep(0.05)
         return shown
 
-    wait_for("mend it")
+    wait_for("go on with")
     checkout.write(BASICS, "softmax")
     shown = wait_for("next: Week 1 Day 1 Task 2")
     process.terminate()

@@ -50,6 +50,8 @@ class Keyboard:
     def read(self) -> str | None:
         """The keys pressed; None when the terminal is gone. Arrows and the like are left out."""
         try:
+            if os.tcgetpgrp(self._fd) != os.getpgrp():
+                return ""  # they are for another program
             data = os.read(self._fd, 64)
         except BlockingIOError:
             return ""

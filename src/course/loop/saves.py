@@ -23,8 +23,11 @@ class Tree:
 
     def __init__(self, curriculum: Curriculum, package: Path) -> None:
         self.around = package.parent.resolve()
-        self.folders = (package.resolve(), extension_folder(package).resolve())  # links: events name what is behind
-        self._inner = {source_file(package, name).parent.resolve() for name in curriculum.files} | set(self.folders)
+        named = (package, extension_folder(package))
+        inner = {*named, *(source_file(package, name).parent for name in curriculum.files)}
+        # Where these are links, some systems tell the link's name and some what is behind it.
+        self.folders = tuple(dict.fromkeys([*named, *(folder.resolve() for folder in named)]))
+        self._inner = inner | {folder.resolve() for folder in inner}
 
     def holds(self, path: Path) -> bool:
         """Whether a change at `path` may change what the code does: no hidden files, nothing that is built."""
@@ -40,11 +43,10 @@ class Tree:
         """When each file was written, and how large it is."""
         found = {}
         for folder in self.folders:
-            for path in folder.rglob("*"):
-                if path.suffix in _SUFFIXES and self.holds(path):
-                    with contextlib.suppress(OSError):
-                        status = path.stat()
-                        found[path] = (status.st_mtime_ns, status.st_size)
+            with contextlib.suppress(OSError):  # a folder that vanishes meanwhile
+                for path in filter(self.holds, folder.rglob("*.*")):
+                    status = path.stat()
+                    found[path] = (status.st_mtime_ns, status.st_size)
         return found
 
 

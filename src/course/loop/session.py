@@ -1,7 +1,6 @@
 """A session of watch: saves start runs, keys do the rest, and nothing is left behind when it ends."""
 
 import contextlib
-import os
 import select
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from course.loop.saves import Saves, Tree
 from course.loop.signals import ENDS, Signals
 from course.loop.sources import Sources
 from course.paths import ROOT
+from course.solutions import LEARNER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,13 +44,12 @@ class Session:
 
     def run(self) -> int:
         """Until it is told to end; returns the exit status. Raises OSError where nobody can read what it prints."""
-        self.runner = Runner(self.curriculum, self.package.name)
-        with contextlib.closing(self.runner), Signals() as signals, Keyboard() as keyboard, Saves(self.tree) as saves:
-            self.keyboard, self.saves = keyboard, saves
-            self._begin()
-            while self.status is None:
-                self._step(signals)
-            self.runner.stop()
+        with Signals() as signals, Keyboard() as self.keyboard, Saves(self.tree) as self.saves:
+            self.runner = Runner(self.curriculum, self.package.name)
+            with contextlib.closing(self.runner):
+                self._begin()
+                while self.status is None:
+                    self._step(signals)
         return self.status
 
     def _step(self, signals: Signals) -> None:
@@ -60,7 +59,7 @@ class Session:
         ready = select.select(sources, [], [], self.runner.patience)[0]
         if signals in ready:
             for number in signals.take():
-                self._signal(number)
+                self._signal(number, signals)
         if self.keyboard in ready and self.status is None:
             self._keys(self.keyboard.read())
         if self.saves in ready and self.status is None:
@@ -80,6 +79,9 @@ class Session:
         self.console.print(f"{why}testing {task.label} ...", style="dim", soft_wrap=True)
 
     def _ended(self, outcome: Outcome) -> None:
+        if self.tree.stamps() != self._stamps and not self.once:
+            self._begin("changed meanwhile: ")  # nobody told of that save, or not yet
+            return
         record(outcome.results, self.sources)
         self.outcome, self.found = outcome, assess(self.sources)
         self._draw()
@@ -94,9 +96,9 @@ class Session:
         self.console.clear()
         views.show_outcome(self.console, task, self.outcome, self.found, self.package)
         if self.outcome.state != "done":
-            views.show_next(self.console, task, self.package, "mend it" if self.outcome.results else "look at")
+            views.show_next(self.console, task, self.package, "go on with")
         elif following := self.choice.following(self.found):
-            views.show_next(self.console, following, self.package)
+            views.show_next(self.console, following, self.package, f"next: {following.label}: {following.title}")
         else:
             self.console.print("\nall is done here")
         self._show_keys()
@@ -128,12 +130,13 @@ class Session:
         names = sorted(path.name for path in changed if self.tree.holds(path))
         self._begin(f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}: ")
 
-    def _signal(self, number: int) -> None:
+    def _signal(self, number: int, signals: Signals) -> None:
         if number in ENDS:
             self.status = 128 + number
         elif number == signal.SIGTSTP:
             self.keyboard.give_back()
-            os.kill(os.getpid(), signal.SIGSTOP)
+            signals.stop()
+            self.keyboard.take()
         elif number == signal.SIGCONT:
             self.keyboard.take()
         elif number == signal.SIGWINCH:
@@ -172,14 +175,16 @@ class Session:
 
     def _reset(self) -> None:
         task = self.choice.current
-        if self.package.name != "tiny_llm":
-            self.console.print("only the learner's package can be reset")
+        if self.package.name != LEARNER:
+            self.console.print(f"only {LEARNER} can be reset")
             return
         self.console.print(f"reset {task.label}? What you wrote is kept. y: yes, any other key: no")
         self._asked = lambda: self._command("reset")
 
     def _solution(self) -> None:
-        if self.found[self.choice.current].passed:
+        if self.package.name != LEARNER:
+            self.console.print(f"this is {self.package.name} itself")
+        elif self.found[self.choice.current].passed:
             self._command("solution")
         else:
             self.console.print("the solution can be seen once the task has passed")

@@ -30,6 +30,12 @@ class Signals:
     def fileno(self) -> int:
         return self._read
 
+    def stop(self) -> None:
+        """Stop as Ctrl-Z would have us, until we are continued; nothing happens where nobody could continue us."""
+        heard = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, heard)
+
     def take(self) -> list[int]:
         """The numbers of those that came."""
         with contextlib.suppress(BlockingIOError):

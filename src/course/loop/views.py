@@ -59,10 +59,10 @@ def show_outcome(console: "Console", task: Task, outcome: Outcome, found: Progre
         console.print(f"{got} of the {possible} points of Week {task.week} Day {task.day}")
 
 
-def show_next(console: "Console", task: Task, package: "Path", head: str = "next") -> None:
+def show_next(console: "Console", task: Task, package: "Path", head: str) -> None:
     """Where to go on."""
     files = ", ".join(_show(source_file(package, name)) for name in task.symbols)
-    console.print(f"\n{head}: {task.label}: {task.title}", soft_wrap=True)
+    console.print(f"\n{head}", soft_wrap=True)
     console.print(f"  write  {files}", soft_wrap=True)
     console.print(f"  read   {task.anchor}", soft_wrap=True)
 
@@ -93,7 +93,7 @@ def _told(task: Task, outcome: Outcome, package: "Path") -> list[str]:
     if outcome.problem:
         return [outcome.problem]
     if lines := failure_lines(outcome.results):
-        return lines
+        return [lines[0].removeprefix(f"{task.label}: {task.title}\n"), *lines[1:]]
     if outcome.state == "to do":
         return ["still to be written:", *(f"  {place}" for place in _stubs(task, package))]
     if outcome.state.startswith("blocked"):
