@@ -3,6 +3,7 @@
 import csv
 import json
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,6 +11,7 @@ import pytest
 from classroom import Class
 from rich.console import Console
 
+from course.classroom import fingerprint
 from course.classroom.plots import draw
 from course.classroom.report import (
     Assigned,
@@ -164,3 +166,16 @@ def test_copied_code_is_noticed_also_under_other_names_and_own_work_is_not() -> 
     assert {line.second for line in find_similar({"Ada": mine, "Half": half}, [])} <= {"Half"}
     assert LEAST_RUNS > 0
     assert find_similar({"Ada": {}, "Ben": {"model/x.py": b"\xff\x00(((" * 9}}, []) == ()
+
+
+def test_the_version_of_the_course_is_what_decides_a_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "classroom" / ".hidden"  # folders above the course decide nothing
+    (root / "week_1" / "mutants").mkdir(parents=True)
+    monkeypatch.setattr(fingerprint, "_GRADED_BY", (root,))
+    versions = []
+    for name, decides in (("a.py", True), ("week_1/b.metal", True), ("week_1/mutants/c.py", False), ("d.so", False)):
+        (root / name).write_text("x")
+        fingerprint.code_version.cache_clear()
+        versions.append((fingerprint.code_version(), decides))
+    fingerprint.code_version.cache_clear()
+    assert [one[0] != other[0] for one, other in pairwise(versions)] == [decides for _, decides in versions[1:]]

@@ -91,11 +91,11 @@ def _mistakes(path: Path, mistakes: Sequence[MistakeLine], title: str) -> None:
         bars = axes.barh(places, [m.students for m in shown], color=LIGHT.series[1], height=0.3)
         axes.bar_label(bars, padding=4, fontsize=10)
         for place, mistake in zip(places, shown, strict=True):
-            text = _short(f"{mistake.title}: {mistake.mistake}", 92)
+            text = _short(f"{mistake.title}: {mistake.mistake}", 104)
             axes.annotate(text, (0, place - 0.17), (3, 2), textcoords="offset points", va="bottom", fontsize=9)
         axes.set_yticks(places, [mistake.key for mistake in shown])
         axes.set(xlabel="students", ylim=(len(shown) - 0.6, -0.7))
-        axes.set_xlim(0, 1.08 * max(mistake.students for mistake in shown))
+        axes.set_xlim(0, max(5, 1.08 * max(mistake.students for mistake in shown)))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.tick_params(axis="y", length=0)
 
