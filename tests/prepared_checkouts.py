@@ -14,6 +14,8 @@ from course.starter import render
 LEFT_OUT = {".git", ".venv", ".course", "build", ".pytest_cache", ".ruff_cache", ".hypothesis", ".github", "tests"}
 WRITTEN = {"src", "curriculum"}
 """What commands write in place: copied. Everything else in a checkout of an example is a hard link."""
+CHANGING = {"reset", "checkout", "restore", "starter", "update"}
+"""Commands whose examples run in a checkout that no other command uses."""
 COURSE = """
 title = "Serving, one day of it"
 [graded]
@@ -22,7 +24,6 @@ days = ["1.1"]
 ROSTER = """id,name,folder
 ada,Ada,ada
 ben,Ben,ben
-eve,Eve,eve
 """
 REQUESTS = """{"prompt": "Once upon a time", "max_tokens": 8}
 {"messages": [{"role": "user", "content": "Tell me a story."}], "max_tokens": 8}
@@ -35,12 +36,16 @@ class Checkouts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def copy(self, needs: str, to: Path) -> Path:
-        """A checkout of one's own in the state `needs`; `newer` has a newer version of the course in it."""
-        _copied(self._made("work" if needs == "newer" else needs), to, link=True)
-        if needs == "newer":
-            (to / "newer").symlink_to(self._made("newer"))
-        return to
+    def of(self, command: str, needs: str) -> Path:
+        """A checkout in the state `needs`, which commands that change no file of the learner's share."""
+        copy = (
+            self._folder / "copies" / f"{command if command in CHANGING else 'shared'}-{needs or 'plain'}" / "checkout"
+        )
+        if not copy.exists():
+            _copied(self._made("work" if needs == "newer" else needs), copy, link=True)
+            if needs == "newer":
+                (copy / "newer").symlink_to(self._made("newer"))
+        return copy
 
     def _made(self, needs: str) -> Path:
         root = self._folder / (needs or "plain")
@@ -89,14 +94,10 @@ class Checkouts:
 
     def _class(self, root: Path) -> None:
         _copied(self._made(""), root, link=True)
-        for name, tasks in {"ada": (1, 2, 3), "ben": (1,), "eve": ()}.items():
+        for name, tasks in {"ada": (1, 2, 3), "ben": (1,)}.items():
             submission(root / "submissions" / name, tasks)
         (root / "roster.csv").write_text(ROSTER)
         (root / "course.toml").write_text(COURSE)
-
-    def _graded(self, root: Path) -> None:
-        _copied(self._made("class"), root, link=True)
-        course(root, "class", "submissions", "--output", "results")
 
 
 def course(root: Path, *words: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:

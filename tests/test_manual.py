@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from prepared_checkouts import Checkouts, environment
@@ -56,12 +55,12 @@ def checkouts(tmp_path_factory: pytest.TempPathFactory) -> Checkouts:
 
 
 @pytest.mark.parametrize(("name", "example"), [pytest.param(n, e, id=e.line) for n, e in EXAMPLES])
-def test_example_does_what_it_says(name: str, example: Example, checkouts: Checkouts, tmp_path: Path):
+def test_example_does_what_it_says(name: str, example: Example, checkouts: Checkouts):
     words = words_of(example)
     parser_of(words[0]).parse_args(words[1:])
     if example.untried:
         pytest.skip(example.untried)
-    root = checkouts.copy(example.needs, tmp_path / "checkout")
+    root = checkouts.of(name, example.needs)
     done = subprocess.run(
         [sys.executable, "-m", "course", *words],
         cwd=root,
@@ -69,7 +68,7 @@ def test_example_does_what_it_says(name: str, example: Example, checkouts: Check
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == example.ends, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     assert "Traceback" not in done.stderr

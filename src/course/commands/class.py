@@ -47,12 +47,12 @@ EXAMPLES = (
     Example(
         "pdm run class submissions --output results --week 1 --day 1 --deadline 2026-10-05T23:59+02:00",
         "grades one day only, and tells late days",
-        needs="class",
+        untried="grades everything again",
     ),
     Example(
         "pdm run class submissions --output results --roster roster.csv --json",
         "the same for a program: nothing is graded again",
-        needs="graded",
+        needs="class",
     ),
 )
 FILES = (

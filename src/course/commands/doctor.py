@@ -24,7 +24,7 @@ builds a small C++ extension and the kernel emulator, which can take a minute or
 EXAMPLES = (
     Example("pdm run doctor", "look at everything"),
     Example("pdm run doctor --week 1", "judge one week only"),
-    Example("pdm run doctor --json", "the same for a program"),
+    Example("pdm run doctor --json", "the same for a program", untried="looks at everything again"),
     Example("pdm run doctor --full", "also build and load a small C++ extension", untried="takes a minute"),
 )
 EXITS = (
