@@ -175,6 +175,16 @@ def test_a_file_that_cannot_be_taken_apart_is_reset_as_a_whole(place: Place, con
     assert after == starter()[BASICS]
 
 
+def test_lines_that_were_counted_wrongly_are_noticed(
+    place: Place, few: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+):
+    """Should an editor's line ends ever be counted in another way, no other function is damaged."""
+    monkeypatch.setattr("course.work.graft.last_line", lambda lines, node: node.end_lineno + 4)
+    after, whole = reset_softmax(place, few[BASICS])
+    assert whole == {BASICS: "the file cannot be taken apart function by function"}
+    assert after == starter()[BASICS]
+
+
 def test_a_missing_file_is_written_anew(place: Place):
     place.file(BASICS).unlink()
     done = reset_tasks(curriculum(), [SOFTMAX], "reset", place)
