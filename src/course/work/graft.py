@@ -61,7 +61,10 @@ def _replacements(
 
 def _check(text: str, before: dict[Key, Function], wanted: dict[Key, Function], keys: Collection[Key]) -> None:
     """The new functions are in the text, and all others are as they were: else lines were counted differently."""
-    after = functions(_parsed(text).tree)
+    try:
+        after = functions(ast.parse(text))
+    except (SyntaxError, ValueError):
+        after = {}
     for key, node in {**before, **{key: wanted[key] for key in keys}}.items():
         if key not in after or _shape(after[key]) != _shape(node):
             raise CannotGraft("the file cannot be taken apart function by function")
