@@ -16,6 +16,7 @@ from course.paths import CURRICULUM, ROOT
 from course.release import adapt
 from course.release.archive import zipped
 from course.release.points import with_points
+from course.release.selection import DESK, rules_for, select
 from course.release.weeks import contents, week_of, without_later
 from course.release.workflow import GRADER, REPORTER, workflow
 
@@ -108,6 +109,16 @@ def test_house_files_of_another_shape_are_errors():
         adapt.agents("Nothing of the kind.\n")
     with pytest.raises(CourseError, match="as it was"):
         adapt.pyproject('[tool.pdm.scripts]\ntest-refsol = { cmd = "python -m course test" }\n', frozenset())
+
+
+def test_the_instructors_files_stay_wherever_they_are(curriculum: Curriculum, tmp_path: Path):
+    for name in ("curriculum/week1.toml", "curriculum/my [course].toml", "curriculum/secret.txt", "book/x.seeds"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('[hidden]\nfile = "secret.txt"\n')
+    course = load_course(tmp_path / "curriculum/my [course].toml", curriculum)
+    chosen = select(tmp_path, ("curriculum", "book"), rules_for(course, tmp_path))
+    assert chosen.files.keys() == {"curriculum/week1.toml"}
+    assert len(chosen.left_out[DESK.why]) == 3
 
 
 def test_archives_depend_on_contents_alone():

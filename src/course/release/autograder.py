@@ -12,7 +12,7 @@ from course.grading.course_file import NAME, Course
 from course.grading.seeds import secret_text
 from course.release.archive import zipped
 from course.release.requirements import requirements
-from course.release.selection import select
+from course.release.selection import rules_for, select
 from course.release.student import STARTER_ZIP
 from course.work.place import HERE, Place
 from course.work.pristine import pristine
@@ -42,7 +42,7 @@ def autograder(
     """Build it. selected: options of `grade` that choose days. limit: seconds for a submission. Raises CourseError."""
     wanted = course.hidden is not None or seeds is not None
     secret = {SECRET: f"{secret_text(course, seeds)}\n".encode()} if wanted else {}
-    chosen = select(place.root, KEPT)
+    chosen = select(place.root, KEPT, rules_for(course, place.root))
     files = chosen.files | secret
     files[STARTER_ZIP] = zipped(pristine(course.curriculum, place))
     files["requirements.txt"] = requirements()

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from course.grading.course_file import Course
 from course.starter.generate import BUILT, LEFT
 
 
@@ -51,6 +53,15 @@ RULES = (SOLUTIONS, MUTANTS, OWN_WORK, TOOLS, UPKEEP, DESK, BUILDS, FACE)
 OTHER = "no part of the course"
 
 
+def rules_for(course: Course, root: Path) -> tuple[Rule, ...]:
+    """The rules, with the course file and the secret that it names, wherever in the repository they are."""
+    named = [course.path] if course.path else []
+    if course.path and course.hidden and course.hidden.file:
+        named.append(course.path.parent / course.hidden.file)
+    inside = [path.resolve().relative_to(root) for path in named if path.resolve().is_relative_to(root)]
+    return (Rule(DESK.why, tuple(escape(path.as_posix()) for path in inside)), *RULES)
+
+
 @dataclass(frozen=True)
 class Selection:
     """The files that a release takes, by name, and the names of those left out, by reason."""
@@ -60,7 +71,7 @@ class Selection:
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
 
-def select(root: Path, kept: tuple[str, ...], rules: tuple[Rule, ...] = RULES) -> Selection:
+def select(root: Path, kept: tuple[str, ...], rules: tuple[Rule, ...]) -> Selection:
     """The files of `root` below the names `kept`, without those that a rule names. What tools leave does not count."""
     files: dict[str, bytes] = {}
     left_out: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from course.release import adapt
 from course.release.archive import zipped
 from course.release.points import with_points
 from course.release.readme import readme
-from course.release.selection import select
+from course.release.selection import rules_for, select
 from course.release.weeks import CHAPTERS, contents, without_later
 from course.release.workflow import workflow
 from course.work.owned import RELEASED
@@ -58,7 +58,7 @@ def student(course: Course, last: int | None = None, place: Place = HERE) -> Stu
     """Build it, with the weeks up to `last` (None: the last graded one). Raises CourseError."""
     curriculum = course.curriculum
     last = curriculum.week(last).week if last is not None else max(day.week for day in course.days)
-    chosen = select(place.root, KEPT)
+    chosen = select(place.root, KEPT, rules_for(course, place.root))
     kept = Curriculum(tuple(week for week in curriculum.weeks if week.week <= last))
     files = without_later(chosen.files, last)
     files[SUMMARY] = contents(files[SUMMARY].decode(), files).encode()
