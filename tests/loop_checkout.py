@@ -9,6 +9,7 @@ from pathlib import Path
 from course.paths import ROOT
 
 _PARTS = ("curriculum", "src/course", "src/tiny_llm", "src/tiny_llm_ref", "src/extensions", "tests_refsol/week_1")
+_OTHERS = ("PYTEST", "COLUMNS", "COV", "PYTHONDONTWRITEBYTECODE")
 
 
 class Checkout:
@@ -45,7 +46,7 @@ class Checkout:
     @property
     def environment(self) -> dict[str, str]:
         """What makes Python find this checkout."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS", "COV"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OTHERS)}
         return kept | {"PYTHONPATH": str(self.root / "src"), "PYTHONUNBUFFERED": "1"}
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

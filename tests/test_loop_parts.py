@@ -2,6 +2,7 @@
 
 import os
 import select
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from course.loop.progress import assess
 from course.loop.saves import Saves, Tree
 from course.loop.sources import Sources
 from course.loop.table import state_text
+from course.solution import Solution
 from course.state import update_state
 
 BASICS = """\
@@ -174,6 +176,22 @@ class TestChoice:
     def test_it_stays_for_other_changes(self, sources: Sources, choice: Choice, old: str, new: str):
         choice.follow(sources, self.save(sources, old, new))
         assert choice.current is self.tasks[1]
+
+    def test_it_stays_while_a_file_of_another_task_is_broken(self, sources: Sources, choice: Choice):
+        choice.follow(sources, self.save(sources, "def third(x):", "def third(x:", "more"))
+        assert choice.current is self.tasks[1]
+
+
+def test_two_saves_of_one_size_in_one_second_are_told_apart(package: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = package / "model" / "basics.py"
+    found = []
+    for number in (1, 2):
+        file.write_text(f"NUMBER = {number}\n")
+        os.utime(file, (1e9, 1e9))
+        found.append(Solution("tiny_llm").module("model.basics").NUMBER)
+    assert found == [1, 2]
 
 
 def test_states_are_told_in_words():

@@ -73,6 +73,12 @@ def test_a_hanging_run_and_what_it_started_are_gone_at_the_end(
 def test_a_killed_watch_leaves_nothing_either(checkout: Checkout, watch: Callable[..., Watch]):
     program = watch()
     program.expect("to do")
+    started = "import subprocess; subprocess.Popen(['sleep', '1000'], start_new_session=True)"
+    text = checkout.written(BASICS, "softmax").replace(
+        '    """Turn', f'    {started}\n    while True: pass\n    """Turn'
+    )
+    checkout.file(BASICS).write_text(text)
+    program.wait_for("s: SoftmaxMatchesFloat64[0] of Week 1 Day 1 Task 1")
     os.kill(program.pid, signal.SIGKILL)
     program.exit_status()
     assert gone(checkout)
