@@ -74,10 +74,16 @@ def test_a_time_needs_a_zone() -> None:
             moment(text, None, "x")
 
 
-def _git(folder: Path, *arguments: str) -> None:
+SIGNATURE = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n"
+
+
+def _git(folder: Path, *arguments: str, text: str = "") -> str:
     who = {f"GIT_{role}_{what}": "a > 1 +0000" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     when = {"GIT_COMMITTER_DATE": "2026-10-05T23:00:00+05:30", "GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z"}
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, env=dict(os.environ) | who | when)
+    environment = dict(os.environ) | who | when
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, env=environment, input=text, text=True)
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -88,6 +94,9 @@ def test_a_commit_tells_its_time_and_its_repository_runs_nothing(tmp_path: Path,
     (repository / "x.py").write_text("")
     _git(repository, "add", ".")
     _git(repository, "commit", "-m", "committer a <a> 1 +0000")
+    head, _, message = _git(repository, "cat-file", "commit", "HEAD").partition("\n\n")
+    signed = _git(repository, "hash-object", "-t", "commit", "-w", "--stdin", text=f"{head}\n{SIGNATURE}\n{message}\n")
+    _git(repository, "update-ref", "refs/heads/main", signed)
     if packed:
         _git(repository, "gc")
     trap = tmp_path / "trap.sh"
