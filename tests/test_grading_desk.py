@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import psutil
 import pytest
@@ -88,8 +89,6 @@ def test_a_task_earns_all_or_nothing_and_its_mistakes_are_counted(graded: Graded
 
 
 BROKEN = {
-    "syntax": "def first(x:\n",
-    "import": "import nothing_of_the_kind\n",
     "nul": "def first(x): return x + 1\0\n",
     "exit": "import os; os._exit(0)\n",
 }
@@ -100,6 +99,43 @@ def test_a_broken_module_costs_only_what_needs_it(graded: Graded, tmp_path: Path
         grade = run(graded.desk(), graded.submission(name, basics=text, more=MORE), tmp_path / name)
         assert states(grade) == ["failing", "failing", "done"], name
         assert (grade.points, grade.complete) == (20, True), name
+
+
+PATCHES = """
+    import numpy, sys
+    numpy.array_equal = lambda *a, **k: True
+    raise SystemExit("the submission's settings ran")
+    """
+
+
+def test_what_else_a_submission_brings_is_left_aside_and_named(graded: Graded, tmp_path: Path):
+    submission = graded.submission("odd", basics=BASICS)
+    package = submission / "src/tiny_llm"
+    for name in ("conftest.py", "sitecustomize.py", "__init__.py", "model/__init__.py", "model/conftest.py"):
+        (package / name).write_text(dedent(PATCHES))
+    for name in (
+        "conftest.py",
+        "pytest.ini",
+        "pyproject.toml",
+        "course/__init__.py",
+        "src/course/compare.py",
+        "mlx.py",
+    ):
+        (submission / name).parent.mkdir(exist_ok=True, parents=True)
+        (submission / name).write_text(dedent(PATCHES))
+    (submission / "src/evil.pth").write_text("import os; os._exit(0)\n")
+    (package / "model/more.py").symlink_to(graded.submission("right", basics=BASICS, more=MORE) / "src")
+    os.mkfifo(package / "model/pipe.py")
+    (package / "model/huge.py").write_bytes(b"#" * (2 << 20))
+    (package / "model/greek.py").write_bytes(b"x = '\xe1'")
+    grade = run(graded.desk(), submission, tmp_path)
+    assert states(grade) == ["done", "done", "to do"]
+    assert (grade.points, grade.complete) == (15, True)
+    notes = "\n".join(grade.notes)
+    assert "symbolic links are not followed; the starter's files are used: src/tiny_llm/model/more.py" in notes
+    assert "settings of a submission are not used: src/tiny_llm/conftest.py, src/tiny_llm/model/conftest.py" in notes
+    assert "given code is graded as the course gives it, not as changed here: __init__.py, model/__init__.py" in notes
+    assert "not graded, as the course knows no such files: model/greek.py, model/huge.py (extra_files in" in notes
 
 
 CHEATS_ON_LARGE = """
@@ -226,6 +262,7 @@ HANGS = """
 COMMAND = """
 import sys
 from pathlib import Path
+from textwrap import dedent
 sys.path.insert(0, {tests!r})
 from conftest import SmallCourse
 from grading_course import Graded

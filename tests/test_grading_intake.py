@@ -246,6 +246,17 @@ def test_too_many_files_are_refused(
         collect(pack(tmp_path / "many", below("tiny_llm/") | {f"f{i}.txt": b"" for i in range(20)}), curriculum)
 
 
+def test_a_zip_with_a_huge_directory_is_refused_before_it_is_read(
+    tmp_path: Path, curriculum: Curriculum, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(archive, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    path = tmp_path / "many.zip"
+    path.write_bytes(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 5, 5, 48 * 11, 0, 0))
+    with pytest.raises(Unreadable, match="the archive holds more than 10 files"):
+        archive.Zip(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut off", b"\x1f\x8b\x08 cut off"])
 def test_broken_archives_are_told(tmp_path: Path, curriculum: Curriculum, content: bytes):
     path = tmp_path / "work.zip"

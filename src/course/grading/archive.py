@@ -6,6 +6,7 @@ asked for, and for tar, which must be read from its start, `MOST_BYTES` in all."
 import gzip
 import io
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -18,6 +19,8 @@ SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 MOST_ARCHIVE = 256 << 20
 MOST_BYTES = 512 << 20
 _MOST_KEPT = 64 << 20
+_END, _MOST_END = b"PK\x05\x06", (1 << 16) + 22
+_LEAST_ENTRY = 47
 _MOST_OF_ONE = (1 << 20) + 1
 _BROKEN = (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, tarfile.TarError)
 
@@ -40,6 +43,7 @@ class Zip:
     """A zip file."""
 
     def __init__(self, path: Path) -> None:
+        _check_count(_directory_size(path) // _LEAST_ENTRY)
         self._archive = zipfile.ZipFile(path)
         infos = self._archive.infolist()
         _check_count(len(infos))
@@ -117,6 +121,15 @@ def _kind(member: tarfile.TarInfo) -> str:
     if member.issym() or member.islnk():
         return "link"
     return "file" if member.isfile() else "special"
+
+
+def _directory_size(path: Path) -> int:
+    """Bytes of a zip's directory, which `zipfile` would read into memory; its end says so."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _MOST_END))
+        end = file.read()
+    at = len(end) - 22 if end[-22:-18] == _END and end[-2:] == b"\0\0" else end.rfind(_END)
+    return struct.unpack_from("<I", end, at + 12)[0] if 0 <= at <= len(end) - 22 else 0
 
 
 def _check_count(count: int) -> None:

@@ -59,7 +59,7 @@ class Desk:
 
     def grade(self, submission: Path, output: Path, student: str = "") -> Grade:
         """Grade one submission and write its results. Raises CourseError only where they cannot be written."""
-        draft = Draft(self.course, self.days, student, submission.name or str(submission), self._worth())
+        draft = Draft(self.course, self.days, student, submission.resolve().name, self._worth())
         draft.mode, draft.protections = self.mode, self.protections
         write(draft.grade(), output)
         try:

@@ -91,6 +91,8 @@ class Runner:
 
     def run(self, day: Day, seed: int | None = None, extra_seconds: float = 0.0) -> DayRun:
         """Run the day's tests, with the public seed or a secret one."""
+        if self.stop.is_set():
+            return DayRun(day, problem=self.stop.reason)
         started = time.monotonic()
         events = self.folder / f"{day.week}-{day.day}-{threading.get_ident()}.jsonl"
         events.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 A case that did not report has not passed, whatever the reason."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from course.curriculum import Day, Task
 from course.grading.course_file import Course, HiddenTable
@@ -11,7 +11,9 @@ from course.grading.runner import DayRun, Expected
 from course.grading.text import clean
 from course.summary import Result, state_of
 
-MOST_TEXT = 3000
+MOST_TEXT, LEAST_TEXT = 3000, 400
+IN_FULL = 5
+"""So many failures of a task are told in full."""
 MOST_PRINTED_LINES = 10
 _LONGEST_LINE = 200
 
@@ -49,7 +51,7 @@ def _score(
         visibility=course.visibility_of(task),
         hidden_visibility=course.visibility_of(task, hidden=True),
         hidden=part,
-        cases=tuple(_case(case, result) for case, result in found),
+        cases=tuple(_cases(found)),
     )
 
 
@@ -74,10 +76,18 @@ def _state(found: list[tuple[Expected, Result | None]], run: DayRun) -> str:
     return state if complete or state not in ("done", "no graded checks") else "not run"
 
 
-def _case(case: Expected, result: Result | None) -> CaseGrade:
+def _cases(found: list[tuple[Expected, Result | None]]) -> Iterator[CaseGrade]:
+    """All cases; the first failures in full."""
+    told = 0
+    for case, result in found:
+        told += result is not None and result.kind != "passed"
+        yield _case(case, result, MOST_TEXT if told <= IN_FULL else LEAST_TEXT)
+
+
+def _case(case: Expected, result: Result | None, most: int) -> CaseGrade:
     if result is None:
         return CaseGrade(case.name, case.property, "not run", text="it did not report a result")
-    text = "" if result.kind == "passed" else clean(result.text, MOST_TEXT) + _printed(result)
+    text = "" if result.kind == "passed" else clean(result.text, most) + (_printed(result) if most == MOST_TEXT else "")
     mistakes = tuple(clean(mistake, 300) for mistake in result.mistakes)
     return CaseGrade(case.name, case.property, result.kind, result.by, text, mistakes)
 

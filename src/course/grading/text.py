@@ -5,7 +5,7 @@ Removes what steers a terminal or turns a line around, and what JSON and XML can
 import re
 from collections.abc import Sequence
 
-_KEPT = "\n\t"
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # all but newline and tab; lone surrogates
 _STEERING = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")  # direction, width 0
 _SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)", re.DOTALL)
 
@@ -13,7 +13,7 @@ _SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.
 def clean(text: str, most: int = 4000) -> str:
     """The text without escape sequences, control characters and lone surrogates, cut where it is long."""
     text = _SEQUENCE.sub("", text[: 4 * most].replace("\r\n", "\n"))
-    text = "".join(c if c in _KEPT or _is_shown(c) else "\ufffd" for c in _STEERING.sub("", text))
+    text = _CONTROL.sub("\ufffd", _STEERING.sub("", text))
     return text if len(text) <= most else f"{text[:most]} ... (cut)"
 
 
@@ -26,7 +26,3 @@ def few(names: Sequence[str], most: int = 5) -> str:
     """The first of some names, and how many there are beside them."""
     shown = ", ".join(one_line(name, 80) for name in names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
-
-
-def _is_shown(char: str) -> bool:
-    return ord(char) >= 0x20 and not 0x7F <= ord(char) <= 0x9F and not 0xD800 <= ord(char) <= 0xDFFF
