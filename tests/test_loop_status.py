@@ -82,7 +82,10 @@ def test_sources_are_read_and_never_run(checkout: Checkout):
     found = tasks(checkout)
     assert found["1.1.1"]["state"] == "not run"
     assert found["1.1.3"]["state"] == "missing"
-    assert "missing" in status(checkout, "--week", "1")
+    checkout.file("model/basics.py").unlink()
+    lines = status(checkout, "--week", "1").splitlines()
+    assert sum("missing" in line for line in lines) > 4
+    assert "a file is missing: pdm run reset --week 1 --day 1 --task 1, or a saved copy: pdm run restore" in lines[-1]
 
 
 def test_no_week_of_that_number_and_no_package(checkout: Checkout):

@@ -31,7 +31,8 @@ def print_overview(
         rows.add_group("All weeks", tasks, "bold")
     console.print(rows.table)
     option = "" if solution == "tiny_llm" else f" --solution {solution}"
-    _print_next(console, upcoming, solution, option)
+    missing = upcoming is not None and found[upcoming].state == "missing"
+    _print_next(console, upcoming, solution, option, missing)
     _print_changed(console, [task for task in tasks if found[task].state == "changed" and found[task].passed], option)
 
 
@@ -39,19 +40,21 @@ def _add_day(rows: Rows, day: Day, found: Progress, upcoming: Task | None, full:
     done = all(found[task].state in ("done", GIVEN) for task in day.tasks)
     kernels = dict.fromkeys(found[task].ran_on for task in day.tasks if done and found[task].ran_on)
     opened = full or (not done and any(_begun(task, found) or task is upcoming for task in day.tasks))
-    rows.add_group(f"  Day {day.day}: {day.title}", day.tasks, note="" if opened else "; ".join(kernels))
+    rows.add_group(f"  Day {day.day}: {day.title}", day.tasks, note="" if opened else ", ".join(kernels))
     for task in day.tasks if opened else ():
         rows.add_task(task)
 
 
-def _print_next(console: "Console", task: Task | None, solution: str, option: str) -> None:
+def _print_next(console: "Console", task: Task | None, solution: str, option: str, missing: bool) -> None:
     if task is None:
         console.print("\nnothing is left to do here")
         return
     files = ", ".join(source_file(SRC / solution, name).relative_to(SRC.parent).as_posix() for name in task.symbols)
-    test = f"pdm run test {task.options}{option}"
+    lines = {"write": files, "read": task.anchor, "test": f"pdm run test {task.options}{option}", "hint": command(task)}
+    if missing:
+        lines["again"] = f"a file is missing: pdm run reset {task.options}, or a saved copy: pdm run restore"
     console.print(f"\nnext: {task.label}: {task.title}", soft_wrap=True)
-    for word, text in (("write", files), ("read", task.anchor), ("test", test), ("hint", command(task))):
+    for word, text in lines.items():
         console.print(f"  {word:6} {text}", soft_wrap=True)
 
 

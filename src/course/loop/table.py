@@ -1,4 +1,4 @@
-"""A table of tasks, days and weeks: what it is, its state, what its kernels ran on and hints seen, points."""
+"""A table of weeks, days and tasks: state, what kernels ran on, hints seen, points."""
 
 from collections.abc import Callable, Iterable
 
@@ -38,30 +38,31 @@ class Rows:
 
         self._found, self._hints, self._current = found, hints, current
         self.table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-        for justify in ("left", "left", "left", "right"):
-            self.table.add_column(justify=justify, no_wrap=True)
+        self.table.add_column(no_wrap=True)
+        self.table.add_column()  # the one that gives way in a narrow window
+        self.table.add_column(justify="right", no_wrap=True)
 
     def add_group(self, title: str, tasks: Iterable[Task], style: str = "", note: str = "") -> None:
-        """A line for a week or a day, with a bar."""
+        """A line for a week or a day, with a bar and a note behind it."""
         got, possible = earned(tasks, self._found)
         filled = int(_BAR * got / possible) if possible else 0
         bar = "#" * filled + "." * (_BAR - filled)
-        self._add(title, bar, note, f"{points_text(got)}/{points_text(possible)}", style, style)
+        self._add(title, f"{bar}  {note}".strip(), f"{points_text(got)}/{points_text(possible)}", style, style)
 
     def add_task(self, task: Task) -> None:
+        """A line with the state, what ran the kernels, and how many hints were seen."""
         seen, hints = self._found[task], self._hints(task)
-        notes = [seen.ran_on if seen.passed else "", f"{hints} hint{'s' * (hints > 1)}" if hints else ""]
-        points = f"{points_text(task.points if seen.passed else 0)}/{points_text(task.points)}"
+        on = f" on {seen.ran_on}" if seen.passed and seen.ran_on else ""
+        looked = f", {hints} hint{'s' * (hints > 1)}" if hints else ""
         mark = ">" if task is self._current else " "
+        points = f"{points_text(task.points if seen.passed else 0)}/{points_text(task.points)}"
         colour = COLOURS.get(seen.state, "yellow")
-        self._add(
-            f"  {mark} {task.number} {task.title}", state_text(seen), ", ".join(filter(None, notes)), points, colour
-        )
+        self._add(f"  {mark} {task.number} {task.title}", f"{state_text(seen)}{on}{looked}", points, colour)
 
     def add_line(self, text: str) -> None:
-        self._add(text, "", "", "")
+        self._add(text, "", "")
 
-    def _add(self, title: str, state: str, note: str, points: str, colour: str = "", style: str = "") -> None:
+    def _add(self, title: str, state: str, points: str, colour: str = "", style: str = "") -> None:
         from rich.text import Text
 
-        self.table.add_row(Text(title, style), Text(state, colour), Text(note), Text(points, style))
+        self.table.add_row(Text(title, style), Text(state, colour), Text(points, style))
