@@ -31,8 +31,8 @@ without it.
 """
 EXAMPLES = (
     Example("pdm run update --dry-run", "what an update would do", untried="needs the network"),
-    Example("pdm run update --from ../newer", "update from a folder", needs="newer"),
-    Example("pdm run update --from ../newer --dry-run", "say what would change, and change nothing", needs="newer"),
+    Example("pdm run update --from newer", "update from a folder", needs="newer"),
+    Example("pdm run update --from newer --dry-run", "say what would change, and change nothing", needs="newer"),
     Example("pdm run update --from course.zip", "update from an archive", untried="needs the archive"),
     Example("pdm run update --settle", "take over merged files once you have edited them"),
 )
