@@ -15,8 +15,10 @@ from course.grading.course_file import Course, load_course
 from course.paths import CURRICULUM, ROOT
 from course.release import adapt
 from course.release.archive import zipped
+from course.release.place import Plan, plan, write
 from course.release.points import with_points
 from course.release.selection import DESK, rules_for, select
+from course.release.student import RECORD, STARTER_ZIP, record
 from course.release.weeks import contents, week_of, without_later
 from course.release.workflow import GRADER, REPORTER, workflow
 
@@ -182,3 +184,28 @@ def test_without_a_course_file_the_curriculum_counts(curriculum: Curriculum):
     (job,) = document["jobs"].values()
     scores = [step["with"]["max-score"] for step in job["steps"] if step.get("uses") == GRADER]
     assert sum(scores) == sum(task.points for task in curriculum.tasks)
+
+
+def made(**texts: bytes) -> dict[str, bytes]:
+    """A small release; the learner's file is in its archive, as it is."""
+    files = {f"docs/{name}.md": text for name, text in texts.items() if name != "starter"}
+    learner = {"src/tiny_llm/model/basics.py": texts["starter"]}
+    archive = {STARTER_ZIP: zipped({"model/basics.py": texts["starter"]})}
+    return files | learner | archive | {RECORD: record(files | archive)}
+
+
+def test_a_new_starter_and_dropped_files_are_no_changes_by_hand(tmp_path: Path):
+    first = made(starter=b"one\n", kept=b"a\n", dropped=b"b\n")
+    write(tmp_path, first, {"docs/kept.md"}, plan(tmp_path, first))
+    assert (tmp_path / "docs/kept.md").stat().st_mode & 0o777 == 0o755
+    second = made(starter=b"two\n", kept=b"c\n")
+    changes = plan(tmp_path, second)
+    assert changes.lost == ()
+    assert changes.removed == ("docs/dropped.md",)
+    assert {"src/tiny_llm/model/basics.py", "docs/kept.md"} <= set(changes.changed)
+    (tmp_path / "docs/dropped.md").write_text("mine\n")
+    (tmp_path / "src/tiny_llm/model/basics.py").write_text("mine\n")
+    assert plan(tmp_path, second).lost == ("docs/dropped.md", "src/tiny_llm/model/basics.py")
+    write(tmp_path, second, (), plan(tmp_path, second))
+    assert {p.name for p in (tmp_path / "docs").iterdir()} == {"kept.md"}
+    assert plan(tmp_path, second) == Plan((), (), (), ())

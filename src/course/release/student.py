@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from course.curriculum import Curriculum
@@ -67,7 +67,8 @@ def student(course: Course, last: int | None = None, place: Place = HERE) -> Stu
     files |= {starter_name(name): content for name, content in starter.items()}
     files[STARTER_ZIP] = zipped(starter)
     files |= _house(files, course, kept)
-    files[RECORD] = _record(files.keys() - set(map(starter_name, starter)), files)
+    own = files.keys() - set(map(starter_name, starter))
+    files[RECORD] = record({name: files[name] for name in own})
     weeks, later = (
         tuple(week.week for week in curriculum.weeks if (week.week <= last) is kept) for kept in (True, False)
     )
@@ -107,9 +108,9 @@ def _house(files: dict[str, bytes], course: Course, kept: Curriculum) -> dict[st
     return changed | {name: edit(files[name].decode()).encode() for name, edit in edits.items()}
 
 
-def _record(names: Collection[str], files: Mapping[str, bytes]) -> bytes:
+def record(files: Mapping[str, bytes]) -> bytes:
     """What `update` reads later: the course's files as they were delivered. Names begin with a slash there."""
-    sums = {f"/{name}": hashlib.sha256(files[name]).hexdigest() for name in names}
+    sums = {f"/{name}": hashlib.sha256(content).hexdigest() for name, content in files.items()}
     return (json.dumps({"format": 1, "files": sums}, indent=0, sort_keys=True) + "\n").encode()
 
 
