@@ -22,7 +22,8 @@ Learner code runs behind a process boundary: no network, nothing but its own fil
 processes and disk. --boundary chooses how; without it the best that works here is taken, and the result says which.
 
 A task earns its points if all of its cases pass. Points, what counts, what students see, limits and hidden variants are
-set in course.toml (course.example.toml explains every key). Hidden variants are the same properties with secret seeds.
+set in course.toml (course.example.toml explains every key). Hidden variants are the same properties with secret seeds;
+--self-check with the same --seeds shows that the reference passes them.
 
 A result is always written, also for a submission that cannot be read, crashes or never ends, and after Ctrl-C.
 """
