@@ -61,15 +61,6 @@ def test_points_are_those_of_the_work(graded: Path) -> None:
 
 
 def test_the_mistake_that_was_made_is_named(graded: Path) -> None:
-    mistakes = [(row["key"], row["mistake"], row["students"]) for row in _rows(graded / "out" / "mistakes.csv")]
-    assert ("1.1.1", "the maximum was not subtracted", "1") in mistakes
+    mistakes = [row for row in _rows(graded / "out" / "mistakes.csv") if row["key"] == "1.1.1"]
+    assert [row["students"] for row in mistakes if "the maximum was not subtracted" in row["mistake"]] == ["1"]
     assert (graded / "out" / "plots" / "mistakes.svg").exists()
-
-
-def test_a_second_run_grades_nothing_and_a_changed_file_once(graded: Path) -> None:
-    results = {path.parent.name: path.stat().st_mtime_ns for path in graded.glob("out/students/*/result.json")}
-    file = graded / "submissions" / "starter" / "src" / "tiny_llm" / "model" / "basics.py"
-    file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert _class(graded).returncode == 0
-    now = {path.parent.name: path.stat().st_mtime_ns for path in graded.glob("out/students/*/result.json")}
-    assert {name for name in results if now[name] != results[name]} == {"starter"}
