@@ -1,13 +1,16 @@
 """`pdm run watch` with code that hangs, dies, or starts programs, and how it ends: nothing is left behind."""
 
 import os
+import shlex
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from loop_checkout import Checkout
-from loop_watch import Watch, gone, watching
+from loop_watch import READY, Watch, gone, watching
+from terminal import Terminal
 
 BASICS = "model/basics.py"
 
@@ -95,4 +98,31 @@ def test_code_that_ends_its_process_is_told(checkout: Checkout, watch: Callable[
     program.expect("22/22 cases")
     program.type("q")
     assert program.exit_status() == 0
+    assert gone(checkout)
+
+
+def test_a_shell_can_stop_it_and_go_on_with_it(checkout: Checkout):
+    bash = "/bin/bash"
+    if not os.path.exists(bash):
+        pytest.skip("needs a shell with job control")
+    program = Terminal([bash, "--norc", "--noprofile", "-i"], checkout.environment | {"PS1": "$ "})
+    try:
+        program.type(f"cd {shlex.quote(str(checkout.root))}; {sys.executable} -m course watch\n")
+        program.wait_for(READY)
+        program.type("\x1a")
+        program.wait_for("Stopped")
+        program.type("bg\n")
+        checkout.write(BASICS, "softmax")
+        program.wait_for("22/22 cases")
+        program.type("fg\n")
+        time.sleep(1)  # within which it takes the keys again, though no signal told it
+        program.output = ""
+        program.type("l")
+        program.wait_for("> 1 A stable softmax")
+        program.type("q")
+        program.wait_for("$ ")
+        program.type("exit\n")
+        assert program.exit_status() == 0
+    finally:
+        program.close()
     assert gone(checkout)

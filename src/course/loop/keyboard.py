@@ -13,6 +13,7 @@ class Keyboard:
     def __init__(self) -> None:
         self._fd: int | None = None
         self._before: list | None = None
+        self._ours = False
         with contextlib.suppress(OSError, ValueError, AttributeError):
             if os.isatty(sys.stdin.fileno()) and os.isatty(sys.stdout.fileno()):
                 self._fd = sys.stdin.fileno()
@@ -37,9 +38,15 @@ class Keyboard:
 
     def take(self) -> None:
         """Have every key at once and unseen. Ctrl-C stays a signal."""
-        if self._before is not None and self._in_front():
+        self._ours = self._before is not None and self._in_front()
+        if self._ours:
             with contextlib.suppress(termios.error):
                 tty.setcbreak(self._fd, termios.TCSANOW)
+
+    def check(self) -> None:
+        """Take the terminal again if we were in the background since; a shell does not always tell."""
+        if self._before is not None and self._in_front() != self._ours:
+            self.take()
 
     def give_back(self) -> None:
         """Put the terminal back, for other programs or for good."""

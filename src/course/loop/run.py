@@ -89,6 +89,11 @@ class Run:
             send(self._leash, json.dumps(arguments).encode(), time.monotonic() + _PATIENCE)
 
     @property
+    def alive(self) -> bool:
+        """Whether its process is there."""
+        return self._process.poll() is None
+
+    @property
     def seconds(self) -> float:
         """Since it began."""
         return time.monotonic() - self._began
@@ -104,7 +109,7 @@ class Run:
 
     def over(self, readable: bool) -> bool:
         """Whether the session has ended, its process is gone, or it has come no further for too long."""
-        if readable or self._process.poll() is not None:
+        if readable or not self.alive:
             return True
         place = self.where
         return time.monotonic() - self._moved > (STALLED if self._at and place else COMPILED)

@@ -4,7 +4,7 @@ from course.curriculum import Curriculum, Task
 from course.loop.run import Outcome, Run
 
 _TICK = 0.5
-_SPARE_AFTER = 1.0  # s: a run that takes longer may hang; until then it has the processor to itself
+_SPARE_AFTER = 0.3  # s: until then a run has the processor to itself
 
 
 class Runner:
@@ -24,6 +24,8 @@ class Runner:
     def start(self, task: Task) -> None:
         """Run a task's tests; a run that is going on is stopped."""
         self.stop()
+        if self._spare and not self._spare.alive:
+            self.renew()
         self.run, self._spare = self._spare or Run(), None
         self.run.start(task, self._curriculum, self._solution)
 
@@ -46,7 +48,7 @@ class Runner:
         self.run = self._retired = None
 
     def renew(self) -> None:
-        """Forget the process that waits: the course itself has changed."""
+        """End the process that waits, because the course itself has changed, say."""
         spare, self._spare = self._spare, None
         if spare:
             spare.close()

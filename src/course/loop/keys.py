@@ -1,0 +1,114 @@
+"""What each key of watch does."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from course.hints import next_level, remember
+from course.loop import views
+from course.loop.hint_panel import print_hint
+from course.paths import ROOT
+from course.solutions import LEARNER
+
+if TYPE_CHECKING:
+    from course.curriculum import Task
+    from course.loop.session import Session
+
+_COMMAND = 60.0  # s
+
+
+class Keys:
+    """Answers keys for a session; a question that is open takes the next key for its answer."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._choice, self._console = session.choice, session.console
+        self._asked: Callable[[], None] | None = None
+        self._hinted: tuple[Task, int] | None = None
+
+    def press(self, keys: str) -> None:
+        """Answer each key; those that mean nothing are passed over."""
+        for key in keys:
+            asked, self._asked = self._asked, None
+            if asked:
+                asked() if key in "yY" else self._console.print("nothing was changed")
+            elif action := _ACTIONS.get(key):
+                action(self)
+
+    def show_hint(self) -> None:
+        """The hint of this task that was asked for last: it stays until the task is done."""
+        task, level = self._hinted or (None, 0)
+        if task is self._choice.current:
+            print_hint(self._console, task, level, remember(task, level))
+
+    def hint(self) -> None:
+        self._hinted = self._choice.current, next_level(self._choice.current)
+        self.show_hint()
+        self._session.show_keys()
+
+    def list(self) -> None:
+        views.show_list(self._console, self._choice.tasks, self._session.found, self._choice.current)
+
+    def next(self) -> None:
+        if following := self._choice.following(self._session.found):
+            self._choice.current = following
+            self._session.begin()
+        else:
+            self._console.print("there is no other task to do")
+
+    def back(self) -> None:
+        if self._choice.back():
+            self._session.begin()
+        else:
+            self._console.print("this is the first task")
+
+    def reset(self) -> None:
+        if self._session.package.name != LEARNER:
+            self._console.print(f"only {LEARNER} can be reset")
+            return
+        label = self._choice.current.label
+        self._console.print(f"reset {label}? What you wrote is kept. y: yes, any other key: no")
+        self._asked = lambda: self._command("reset")
+
+    def solution(self) -> None:
+        if self._session.package.name != LEARNER:
+            self._console.print(f"this is {self._session.package.name} itself")
+        elif self._session.found[self._choice.current].passed:
+            self._command("solution")
+        else:
+            self._console.print("the solution can be seen once the task has passed")
+
+    def again(self) -> None:
+        self._session.begin()
+
+    def quit(self) -> None:
+        self._session.status = 0
+
+    def help(self) -> None:
+        views.show_help(self._console)
+
+    def _command(self, name: str) -> None:
+        """Run a command of the course for the current task, at our terminal."""
+        command = [sys.executable, "-m", "course", name, *self._choice.current.options.split()]
+        self._session.keyboard.give_back()
+        try:
+            subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=_COMMAND, check=False)
+        except subprocess.TimeoutExpired:
+            self._console.print(f"{name} took longer than {_COMMAND:g} s: it was stopped")
+        finally:
+            self._session.keyboard.take()
+
+
+_ACTIONS: dict[str, Callable[[Keys], None]] = {
+    "h": Keys.hint,
+    "l": Keys.list,
+    "n": Keys.next,
+    "p": Keys.back,
+    "r": Keys.reset,
+    "s": Keys.solution,
+    "a": Keys.again,
+    "q": Keys.quit,
+    "\x04": Keys.quit,
+    "?": Keys.help,
+}
