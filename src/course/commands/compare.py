@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from course.compared.compare import compare
 
     found = compare(curriculum, task, args.repeat, args.case, args.solution, say=_say)
+    _say("")
     if args.json:
         import msgspec
 
@@ -100,4 +101,4 @@ def run(args: argparse.Namespace) -> int:
 def _say(line: str) -> None:
     """Progress, for who waits at a terminal."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{line[:75]}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{line[:70]}", end="", file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from course.compared.comparison import CaseComparison, Comparison
+from course.compared.words import SMALL
 from course.errors import CourseError
 
 SUFFIXES = (".svg", ".png", ".pdf")
@@ -44,7 +45,7 @@ def draw(comparison: Comparison, file: Path) -> None:
     axes.invert_yaxis()
     axes.set_xlabel(f"{comparison.learner} / {comparison.reference} (1: alike; less is better)")
     axes.set_title(f"{comparison.task} {comparison.title}")
-    axes.legend(fontsize=8)
+    figure.legend(loc="outside lower center", ncols=len(kinds), fontsize=8)
     axes.margins(x=0.12)
     try:
         figure.savefig(file)
@@ -57,7 +58,7 @@ def _ratios(case: CaseComparison) -> dict[str, float]:
     if not (case.ratio and case.learner and case.reference):
         return {}
     found = {"time": case.ratio.median}
-    if case.learner.bytes and case.reference.bytes:
+    if case.reference.bytes and max(case.learner.bytes, case.reference.bytes) >= SMALL:
         found["memory"] = case.learner.bytes / case.reference.bytes
     for kernel in case.reference.counters:
         learner, reference = case.learner.moved(kernel), case.reference.moved(kernel)

@@ -29,39 +29,56 @@ _COLOURS = {"passes": "green", "fails": "red", "stops": "red", "to do": "yellow"
 def show(comparison: Comparison) -> None:
     """Print all of it."""
     out = console()
-    out.print(
-        f"{comparison.task} {comparison.title}: {comparison.learner} beside {comparison.reference}\n", soft_wrap=True
-    )
+    packages = f"{comparison.learner} beside {comparison.reference}"
+    out.print(f"{comparison.task} {comparison.title}: {packages}\n", soft_wrap=True)
     out.print(_cases(comparison))
     if any(case.reference and case.reference.calls for case in comparison.cases):
         out.print()
         out.print(_kernels(comparison))
     out.print()
-    for case in comparison.cases:
-        if case.state in ("fails", "stops"):
-            out.print(f"{case.name} ({case.passed} of {case.inputs} pass): {case.problem}", style="red")
+    for problem, cases in _problems(comparison).items():
+        more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+        first = f"{cases[0].name} ({cases[0].passed} of {cases[0].inputs} pass){more}"
+        out.print(f"{first}: {problem}", style="red", soft_wrap=True)
     for sentence in comparison.summary:
         out.print(f"- {sentence}")
 
 
+def _problems(comparison: Comparison) -> dict[str, list[CaseComparison]]:
+    """What is wrong, each with the cases of which it was said."""
+    found: dict[str, list[CaseComparison]] = {}
+    for case in comparison.cases:
+        if case.state in ("fails", "stops"):
+            found.setdefault(case.problem, []).append(case)
+    return found
+
+
 def _cases(comparison: Comparison) -> "Table":
-    table = _table(("case", "left"), ("state", "left"), ("values", "left"), ("time", "right"), ("ref.", "right"))
-    for title in ("ratio", "memory", "ref."):
+    """Your numbers, each with what it is of the reference's; the reference's own where there are none of yours."""
+    table = _table(("case", "left"), ("values", "left"))
+    for title in ("time", "of ref.", "memory", "of ref."):
         table.add_column(title, justify="right", no_wrap=True)
     for case in comparison.cases:
         table.add_row(*_row(case))
+    if all(case.learner is None for case in comparison.cases):
+        table.columns[2].header, table.columns[4].header = "ref. time", "ref. memory"
     return table
 
 
 def _row(case: CaseComparison) -> list[object]:
     from rich.text import Text
 
-    state = case.state if case.state != "fails" else f"fails {case.inputs - case.passed}/{case.inputs}"
-    values = case.agreement.kind if case.agreement else ""
-    times = [_time(case.learner), _time(case.reference)]
-    ratio = f"{case.ratio.median:.2f}x" if case.ratio else ""
-    memory = [size(side.bytes) if side else "" for side in (case.learner, case.reference)]
-    return [case.name, Text(state, _COLOURS[case.state]), values, *times, ratio, *memory]
+    words = {
+        "passes": case.agreement.kind if case.agreement else "",
+        "fails": f"fails {case.inputs - case.passed}/{case.inputs}",
+    }
+    state = Text(words.get(case.state, case.state), _COLOURS[case.state])
+    shown = case.learner or case.reference
+    if shown is None:
+        return [case.name, state]
+    held = case.learner.bytes / case.reference.bytes if case.learner and case.reference.bytes else None
+    ratios = [f"{ratio:.2f}x" if ratio else "" for ratio in (case.ratio and case.ratio.median, held)]
+    return [case.name, state, _time(shown), ratios[0], size(shown.bytes), ratios[1]]
 
 
 def _kernels(comparison: Comparison) -> "Table":
@@ -103,10 +120,8 @@ def _table(*columns: tuple[str, str]) -> "Table":
     return table
 
 
-def _time(side: Measured | None) -> str:
+def _time(side: Measured) -> str:
     """The median, in the unit that suits it."""
-    if side is None:
-        return ""
     seconds = side.seconds.median
     for unit, name in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= unit:
