@@ -18,7 +18,7 @@ from grading_course import BASICS, MORE, Graded
 from course import cli
 from course.boundary.kernel import adopt_orphans
 from course.grading import desk as desk_module
-from course.grading.course_file import load_course
+from course.grading.course_file import LimitsTable, load_course
 from course.grading.desk import Desk
 from course.grading.formats import FORMATS
 from course.grading.formats.sums import points_told
@@ -231,13 +231,20 @@ SLEEPS = """
 def test_a_day_that_takes_too_long_counts_as_far_as_it_came(
     graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    course = load_course(None, graded.curriculum)
-    monkeypatch.setattr(type(course.limits), "day_seconds", 2.4)
+    monkeypatch.setattr(LimitsTable, "day_seconds", 2.4)
     desk = graded.desk()
     submission = graded.submission("slow", more=SLEEPS)
     grade = desk.on(graded.curriculum.days[1:]).grade(submission, tmp_path)
     assert (grade.points, grade.complete) == (0, False)
     assert "the tests of the day did not end within" in grade.problem
+
+
+def test_the_time_for_all_days_together_ends_grading(graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(LimitsTable, "total_seconds", 1.0)
+    grade = graded.desk().grade(graded.submission("right", basics=BASICS, more=MORE), tmp_path)
+    assert (grade.points, grade.complete) == (0, False)
+    assert "Week 1 Day 1: the time for the whole submission was used up" in grade.problem
+    assert states(grade) == ["not run"] * 3
 
 
 def test_a_stop_keeps_what_is_known(graded: Graded, tmp_path: Path):

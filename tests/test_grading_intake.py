@@ -15,6 +15,7 @@ from conftest import SmallCourse
 from course.curriculum import Curriculum, load
 from course.grading import archive, source
 from course.grading.intake import Intake, collect
+from course.grading.layout import find_layouts
 from course.grading.source import Unreadable, revision
 from course.grading.text import clean, one_line
 from course.grading.tree import about, plant
@@ -70,6 +71,18 @@ def test_every_usual_layout_is_understood(tmp_path: Path, curriculum: Curriculum
         "tar.gz": lambda: tarred(tmp_path / "work.tar.gz", files),
     }[pack]()
     assert collect(submission, curriculum).files == WORK
+
+
+KERNEL = "extensions/src/qmv.cpp"
+
+
+@pytest.mark.parametrize(
+    ("package", "extension"), [("", ""), ("tiny_llm/", ""), ("src/tiny_llm/", "src/"), (None, "src/")]
+)
+def test_the_extension_is_found_beside_or_alone(package: str | None, extension: str):
+    places = [f"{package}{name}" for name in WORK if package is not None] + [f"{extension}{KERNEL}"]
+    layout = find_layouts(places, [*WORK, KERNEL])[0]
+    assert {layout.place(name) for name in [*WORK, KERNEL]} >= set(places)
 
 
 def test_an_archive_alone_in_a_folder_is_opened(tmp_path: Path, curriculum: Curriculum):

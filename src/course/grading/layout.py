@@ -2,8 +2,8 @@
 
 A whole checkout, its `src`, the two folders, the inside of the package, each also below other folders."""
 
-from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from course.paths import is_extension
@@ -32,18 +32,16 @@ class Layout(NamedTuple):
 def find_layouts(places: Iterable[str], names: Iterable[str]) -> list[Layout]:
     """All layouts in which a file that is named as one of `names` was found, the likeliest first.
 
-    Folders called tiny_llm and extensions come before others, then the least deep, then those with the most files.
+    A package in a folder called tiny_llm comes before others, then the least deep, then the one with the most files.
     """
-    found: Counter[Layout] = Counter()
-    wanted = {}
+    wanted: dict[str, list[str]] = {}
     for name in names:
         wanted.setdefault(name.rpartition("/")[2], []).append(name)
-    for place in places:
-        if not _NEVER.intersection(place.split("/")):
-            for name in wanted.get(place.rpartition("/")[2], ()):
-                if layout := _layout(place, name):
-                    found[layout] += 1
-    return sorted(found, key=lambda layout: (not _is_named(layout), _depth(layout), -found[layout], layout))
+    there = {place for place in places if not _NEVER.intersection(place.split("/"))}
+    pairs = ((place, name) for place in there for name in wanted.get(place.rpartition("/")[2], ()))
+    layouts = {layout for place, name in pairs if (layout := _layout(place, name))}
+    found = {layout: [n for n in chain(*wanted.values()) if layout.place(n) in there] for layout in layouts}
+    return sorted(layouts, key=lambda one: (not _is_named(one, found[one]), _depth(one), -len(found[one]), one))
 
 
 def _layout(place: str, name: str) -> Layout | None:
@@ -57,8 +55,8 @@ def _layout(place: str, name: str) -> Layout | None:
     return Layout(prefix, prefix + _EXTENSION)
 
 
-def _is_named(layout: Layout) -> bool:
-    return layout.package.endswith(_PACKAGE)
+def _is_named(layout: Layout, found: Iterable[str]) -> bool:
+    return layout.package.endswith(_PACKAGE) and not all(map(is_extension, found))
 
 
 def _depth(layout: Layout) -> int:
