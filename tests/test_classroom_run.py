@@ -157,14 +157,19 @@ def test_one_run_at_a_time_writes_into_a_folder(room: Class) -> None:
     assert second.stderr.count("\n") == 1
 
 
-def test_a_terminal_shows_what_runs_and_ctrl_c_stops_it(room: Class) -> None:
+@pytest.mark.parametrize("kind", ["dumb", "xterm"])
+def test_a_terminal_shows_what_runs_and_ctrl_c_stops_it(room: Class, kind: str) -> None:
     room.submit("first", "points 1 1")
     room.submit("second one", "hang")
-    terminal = Terminal(room.command("--jobs", "1"), {"COLUMNS": "80", "LINES": "24", "PATH": "/usr/bin:/bin"})
+    command = ["/usr/bin/env", f"TERM={kind}", *room.command("--jobs", "1")]
+    terminal = Terminal(command, {"COLUMNS": "80", "LINES": "24", "PATH": "/usr/bin:/bin"})
     try:
-        terminal.wait_for("first: 2 of 20 points")
+        terminal.wait_for("first: 2 of 20 points", 60)
+        if kind == "xterm":
+            terminal.wait_for("second one", 60)
+            terminal.wait_for("1/2", 60)
         terminal.type("\x03")
-        assert terminal.exit_status(20) == 130, terminal.output
+        assert terminal.exit_status(30) == 130, terminal.output
     finally:
         terminal.close()
     assert "goes on from there" in terminal.output

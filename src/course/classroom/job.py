@@ -46,6 +46,11 @@ class Job:
             start_new_session=True,  # Ctrl-C at the terminal is ours to pass on
         )
 
+    def last_words(self) -> str:
+        """The last line that the grader has said; "" for none."""
+        lines = (self._partial / _LOG).read_bytes()[-4000:].decode(errors="replace").split("\n")
+        return one_line(next((line for line in reversed(lines) if line.strip()), ""))
+
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._started
@@ -102,11 +107,7 @@ class Job:
             except CourseError as error:
                 return "failed", str(error)
         how = f"status {status}" if status >= 0 else f"signal {-status}"
-        return "failed", f"the grader ended with {how}: {self._last_words() or f'see {_LOG}'}"
-
-    def _last_words(self) -> str:
-        lines = (self._partial / _LOG).read_bytes()[-4000:].decode(errors="replace").split("\n")
-        return one_line(next((line for line in reversed(lines) if line.strip()), ""))
+        return "failed", f"the grader ended with {how}: {self.last_words() or f'see {_LOG}'}"
 
     def _clean_up(self) -> None:
         """Nothing of the grader's session outlives it."""

@@ -24,7 +24,7 @@ class Progress(Protocol):
 
     def ended(self, key: str, outcome: Outcome) -> None: ...
 
-    def tick(self) -> None: ...
+    def tick(self, running: Mapping[str, Job]) -> None: ...
 
 
 class Interrupted(Exception):
@@ -57,7 +57,7 @@ def grade_all(works: Mapping[str, Work], jobs: int, again: bool, progress: Progr
                     running[key] = Job(works[key])
                     progress.started(key)
                 _collect(running, outcomes, progress)
-                progress.tick()
+                progress.tick(running)
                 time.sleep(_PAUSE)
         finally:
             _abandon(running)
