@@ -140,8 +140,8 @@ def _copied(root: Path, to: Path, link: bool) -> Path:
             continue
         linked = link and entry.name not in WRITTEN | {".course"}
         if entry.is_dir():
-            kept = shutil.ignore_patterns(*LEFT_OUT - {"tests"})
-            shutil.copytree(entry, to / entry.name, ignore=kept, copy_function=os.link if linked else shutil.copy2)
+            ignored = shutil.ignore_patterns(*(() if entry.name == ".course" else LEFT_OUT - {"tests"}))
+            shutil.copytree(entry, to / entry.name, ignore=ignored, copy_function=os.link if linked else shutil.copy2)
         else:
             to.mkdir(parents=True, exist_ok=True)
             shutil.copy2(entry, to / entry.name)
