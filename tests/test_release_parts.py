@@ -15,7 +15,7 @@ from course.grading.course_file import Course, load_course
 from course.paths import CURRICULUM, ROOT
 from course.release import adapt
 from course.release.archive import zipped
-from course.release.place import Plan, plan, write
+from course.release.place import Plan, plan, write, write_file
 from course.release.points import with_points
 from course.release.selection import DESK, rules_for, select
 from course.release.student import RECORD, STARTER_ZIP, record
@@ -121,6 +121,15 @@ def test_the_instructors_files_stay_wherever_they_are(curriculum: Curriculum, tm
     chosen = select(tmp_path, ("curriculum", "book"), rules_for(course, tmp_path))
     assert chosen.files.keys() == {"curriculum/week1.toml"}
     assert len(chosen.left_out[DESK.why]) == 3
+
+
+@pytest.mark.parametrize("place", ["a file/x", "folder"])
+def test_what_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: Path, place: str):
+    (tmp_path / "a file").write_text("")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CourseError, match=r"^cannot write .*: name another place$"):
+        write_file(tmp_path / place, b"new")
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a file", "folder"]
 
 
 def test_archives_depend_on_contents_alone():

@@ -53,7 +53,7 @@ SEE_ALSO = ("grade", "class", "teaching.md")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One subcommand for each thing to make."""
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="student | gradescope | classroom")
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND", help="what to make")
     about = "the repository for a class: without solutions, with the class's points"
     student = kinds.add_parser("student", help=about, description=about)
     student.add_argument("folder", type=Path, metavar="DIR", help="a new folder, or one of an earlier release")

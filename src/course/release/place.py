@@ -50,29 +50,30 @@ def check_folder(root: Path) -> None:
 
 
 def write(root: Path, files: Mapping[str, bytes], executable: Collection[str], changes: Plan) -> None:
-    """Make the folder hold `files`, and remove those of the earlier release that are in it no more."""
-    for name in (*changes.added, *changes.changed):
-        _write(root / name, files[name], 0o755 if name in executable else 0o644)
+    """Make the folder hold `files`, and remove those of the earlier release that are in it no more.
+
+    What is known of the release comes last: after an interruption the same command goes on. Raises CourseError.
+    """
+    names = sorted((*changes.added, *changes.changed), key=lambda name: name in (RECORD, STARTER_ZIP))
+    for name in names:
+        write_file(root / name, files[name], 0o755 if name in executable else 0o644)
     for name in changes.removed:
-        (root / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # folders that hold something else stay
+            (root / name).unlink()
             os.removedirs((root / name).parent)
 
 
 def write_file(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Replace one file in one step. Raises CourseError."""
     try:
-        _write(path, content, mode)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".release-") as folder:
+            part = Path(folder, path.name)
+            part.write_bytes(content)
+            part.chmod(mode)
+            os.replace(part, path)
     except OSError as error:
         raise CourseError(f"cannot write {path} ({error.strerror}): name another place") from None
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".release-", delete=False) as file:
-        file.write(content)
-    os.chmod(file.name, mode)
-    os.replace(file.name, path)
 
 
 def _earlier(root: Path) -> dict[str, str]:
