@@ -94,7 +94,9 @@ def test_a_half_written_result_is_graded_again(room: Class) -> None:
     assert room.calls() == ["a", "b"]
     assert [line["points"] for line in room.lines.values()] == [3.0] * 3
     room.submit("c", "points 1 3")
+    result.write_text(result.read_text().replace('"state": "failing"', '"state": "not graded"'))  # the boundary failed
     assert room.run().returncode == 0
+    assert room.calls() == ["a", "c"]
     assert sorted(path.name for path in (room.out / "students").iterdir()) == ["a", "b", "c"]
 
 

@@ -38,13 +38,15 @@ class Outcome(msgspec.Struct, frozen=True):
 def kept(folder: Path, fingerprint: str, limit: float) -> Outcome | None:
     """The outcome of an earlier run, where it still holds.
 
-    What the grader itself failed on is tried again, and so is what ran out of a smaller time limit.
+    What the grader or its process boundary failed on is tried again, and so is what ran out of a smaller time limit.
     """
     outcome = load(folder)
     if outcome is None or outcome.record.fingerprint != fingerprint:
         return None
     ended = outcome.record.ended
     if ended == "failed" or (ended == "time limit" and outcome.record.limit < limit):
+        return None
+    if outcome.grade and any(task.state == "not graded" for task in outcome.grade.tasks):
         return None
     return msgspec.structs.replace(outcome, reused=True)
 

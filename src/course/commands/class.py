@@ -117,10 +117,11 @@ def run(args: argparse.Namespace) -> int:
     except Interrupted as interrupted:
         out.print("interrupted: finished results are kept; the same command goes on from there", soft_wrap=True)
         return 128 + interrupted.number
+    except BrokenPipeError:  # whoever read the output has left
+        raise
     except OSError as error:
-        raise CourseError(
-            f"{error.filename or args.output}: {error.strerror or error}; what is graded is kept"
-        ) from None
+        where = error.filename or args.output
+        raise CourseError(f"{where}: {error.strerror or error}; what is graded is kept") from None
     return 1 if any(line.ended == "failed" for line in report.students) else 0
 
 
