@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from course.doctor.checks import CHECKS, SECONDS, Check
 from course.doctor.child import ask
-from course.doctor.finding import FAIL, OK, Finding
+from course.doctor.finding import OK, Finding
 from course.doctor.install import install
 from course.errors import CourseError
 from course.paths import CURRICULUM
@@ -98,7 +98,7 @@ def _finding(check: Check, full: bool) -> Finding:
 
 
 def _checked(check: Check, found: Finding, days: dict[str, set[str]]) -> Checked:
-    stopped = tuple(day for day, needs in days.items() if found.state == FAIL and needs.intersection(found.stops))
+    stopped = tuple(day for day, needs in days.items() if needs.intersection(found.stops))
     fix = "" if found.state == OK else found.fix
     return Checked(check.name, check.title, found.state, found.found, fix, found.fixes, found.stops, stopped)
 
