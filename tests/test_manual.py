@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prepared_checkouts import Checkouts, environment
@@ -14,8 +15,8 @@ from terminal import Terminal
 
 from course import cli
 from course.help_page import CommandParser, parser_of
-from course.manual import GROUPS, Example, Manual, command_names, grouped
-from course.paths import BOOK, ROOT
+from course.manual import GROUPS, Example, Manual, command_module, command_names, grouped
+from course.paths import ROOT
 
 NAMES = command_names()
 SCRIPTS = {
@@ -86,8 +87,7 @@ def test_every_command_has_a_page(name: str):
     assert not manual.help.endswith(".")
     assert name in [one for group in GROUPS.values() for one in group], "list it in manual.GROUPS"
     assert SCRIPTS[name][0] == name, "pyproject.toml has no script for it"
-    for other in manual.see_also:
-        assert other in NAMES or (BOOK / "src" / other).is_file() or (ROOT / other).is_file(), f"no {other}"
+    assert manual.see_also == getattr(command_module(name), "SEE_ALSO", ()), "it names what is not there"
     for example in manual.examples:
         assert words_of(example)[0] == name
         assert not example.does.endswith(".")
@@ -126,6 +126,15 @@ def test_a_subcommand_has_the_examples_that_are_its_own():
     assert "pdm run sim sweep --sweep" in text
     assert "pdm run sim goodput" not in text
     assert re.search(r"see also:\n  pdm run sim,", text)
+
+
+def test_a_copy_without_the_reference_shows_only_what_works_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    assert "test-refsol" in page("test")
+    assert "pdm run release" in page("grade")
+    monkeypatch.setattr("course.manual.REFERENCE", tmp_path / "tiny_llm_ref")
+    monkeypatch.setattr("course.manual.command_names", lambda: ["grade", "test"])
+    assert "test-refsol" not in page("test")
+    assert "pdm run release" not in page("grade")
 
 
 def test_help_and_the_option_say_the_same(capsys: pytest.CaptureFixture[str]):

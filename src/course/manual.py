@@ -3,9 +3,12 @@
 Knows no layout (that is `course.help_page`), no options (those are in the parser), and imports nothing heavy."""
 
 import importlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+
+from course.paths import BOOK, REFERENCE, ROOT
 
 GROUPS = {
     "for learners": (
@@ -47,6 +50,11 @@ class Example:
     ends: int = 0
     untried: str = ""
 
+    @property
+    def of_reference(self) -> bool:
+        """Whether it works only where the reference solution is."""
+        return bool(re.search(rf"{REFERENCE.name}|-ref(sol)?\b", self.line))
+
 
 @dataclass(frozen=True)
 class Manual:
@@ -62,16 +70,16 @@ class Manual:
 
     @classmethod
     def of(cls, name: str) -> "Manual":
-        """The manual of the command `name`, which must be one."""
+        """The manual of the command `name`, which must be one. What this copy of the course lacks is left out."""
         told = vars(command_module(name))
         return cls(
             name,
             told["HELP"],
             told.get("ABOUT", "").strip(),
-            told.get("EXAMPLES", ()),
+            tuple(one for one in told.get("EXAMPLES", ()) if REFERENCE.is_dir() or not one.of_reference),
             told.get("FILES", ()),
             told.get("EXITS", EXITS),
-            told.get("SEE_ALSO", ()),
+            tuple(filter(_is_here, told.get("SEE_ALSO", ()))),
         )
 
 
@@ -84,6 +92,11 @@ def command_names() -> list[str]:
 def command_module(name: str) -> ModuleType:
     """The module of the command `name`, which must be one."""
     return importlib.import_module(f"course.commands.{name.replace('-', '_')}")
+
+
+def _is_here(name: str) -> bool:
+    """A command, a chapter of the book, or another file of the repository, in this copy of the course."""
+    return name in command_names() or (BOOK / "src" / name).is_file() or (ROOT / name).is_file()
 
 
 def grouped() -> dict[str, list[str]]:
