@@ -150,6 +150,7 @@ def _run(command: list[str], tree: Path, toolchain: Toolchain, source: Path) -> 
     """Run one step of a build. Raises CourseError with its first errors."""
     ccache = {
         "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(tree.parent / "ccache")),
+        "CCACHE_BASEDIR": str(tree),  # so that trees in other places find what was compiled in this one
         "CCACHE_MAXSIZE": os.environ.get("CCACHE_MAXSIZE", "500M"),
         # `-march=native` means something else on another machine.
         "CCACHE_NAMESPACE": hashlib.sha256(toolchain.identity.encode()).hexdigest()[:16],

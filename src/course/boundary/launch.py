@@ -116,7 +116,7 @@ class Zygote:
             course=str(SRC),
             cache_home=_cache_home() or cache,
             visible=sight.visible(boundary, tests) if new_root else (),
-            hidden=sight.hidden() if new_root else (),
+            hidden=sight.hidden(boundary) if new_root else (),
             sources={TREE: boundary.tree} if new_root else {},
         )
 

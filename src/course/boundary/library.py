@@ -1,5 +1,6 @@
 """The C++ library of a submission, compiled and tried behind the boundary: a build may run anything."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import msgspec
 
 from course.boundary.compiling import Compiling
 from course.boundary.settings import Boundary
-from course.build import put_built
+from course.build import TREES, put_built
 from course.errors import CourseError
 from course.failure import Raised, Stopped
 from course.paths import EXTENSION, extension_folder
@@ -27,9 +28,12 @@ def build_behind(boundary: Boundary, package: Path) -> None:
         processes=max(limits.processes, _PROCESSES),
     )
     tests = Path(__file__).with_name("compiling.py")
-    observer = Sandboxed(tests, package.name, (), msgspec.structs.replace(boundary, limits=roomy))
+    compiled = os.environ.get("CCACHE_DIR", str(TREES / "ccache"))
+    compiled = compiled if os.path.isdir(compiled) else None
+    readable = (*boundary.readable, *([compiled] if compiled else []))
+    observer = Sandboxed(tests, package.name, (), msgspec.structs.replace(boundary, limits=roomy, readable=readable))
     try:
-        found = observer.observe(replace(Compiling, timeout=float(limits.build_seconds)), None, {})
+        found = observer.observe(replace(Compiling, timeout=float(limits.build_seconds)), compiled, {})
     except (Raised, Stopped) as error:
         raise CourseError(f"{extension_folder(package).name} cannot be built: {error}") from None
     finally:

@@ -31,12 +31,14 @@ def _routes() -> list[Path]:
     return []
 
 
-def hidden() -> tuple[str, ...]:
-    """Folders to cover where they lie inside of something visible."""
+def hidden(boundary: Boundary) -> tuple[str, ...]:
+    """Folders to cover where they lie inside of something visible; not those that hold what is to be readable."""
     places = [_place(name, 0) for name in ("tiny_llm", REFERENCE.name)]
     packages = {Path(place) for place in places if place} | {SRC / "tiny_llm", REFERENCE}
     folders = {folder for package in packages for folder in (package, extension_folder(package))}
-    return tuple(sorted(map(str, folders | {ROOT / ".course", ROOT / ".git"})))
+    folders |= {ROOT / ".course", ROOT / ".git"}
+    needed = {parent for path in boundary.readable for parent in (Path(path), *Path(path).parents)}
+    return tuple(sorted(map(str, folders - needed)))
 
 
 def _place(package: str, above: int = 1) -> str:
