@@ -4,13 +4,15 @@ import ast
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 from work_place import curriculum, make_place, solved, starter, tree, undefined_names
 
+from course.curriculum import FileSymbols
 from course.errors import CourseError
 from course.paths import REFERENCE, is_extension
 from course.starter import render_file
-from course.work.functions import functions
+from course.work.functions import functions, task_functions
 from course.work.place import Place
 from course.work.reset import reset_files, reset_tasks
 from course.work.source import task_source, unwritten
@@ -232,6 +234,39 @@ def test_a_whole_file_and_one_that_is_not_of_the_course(place: Place):
     assert place.read(given) == starter()[given]
     with pytest.raises(CourseError, match=r"model/mine\.py is no file of the course"):
         reset_files(curriculum(), ["model/mine.py"], "reset", place)
+
+
+CLASS = """\
+class Table:
+    size = 1
+
+    def row(self, n):
+        return self._find(n)
+
+    def _find(self, n):
+        return n
+
+    def empty(self):
+        ...
+
+    def given(self):
+        return 0
+"""
+
+
+def test_a_class_as_task_is_its_public_methods(tmp_path: Path):
+    """Helpers of one's own in the class are no part of the task, nor are methods that are given or do nothing."""
+    task = msgspec.structs.replace(SOFTMAX, symbols={"model/table.py": ("Table",)})
+    listed = FileSymbols({"Table": task}, {"Table.given"})
+    assert set(task_functions(ast.parse(CLASS), listed, [task])) == {("Table.row", 0)}
+    place = make_place(tmp_path, {"model/table.py": CLASS.encode()})
+    assert unwritten(task, place) == ()
+    place.file("model/table.py").write_text(
+        CLASS.replace("return n", f'raise NotImplementedError("{task.stub("Table.row")}")')
+    )
+    assert unwritten(task, place) == ("Table",)
+    place.file("model/table.py").unlink()
+    assert unwritten(task, place) == ("Table",)
 
 
 def test_random_damage_never_breaks_a_file(place: Place, few: dict[str, bytes]):

@@ -14,7 +14,7 @@ from course.release.archive import zipped
 from course.starter import generate
 from course.work.lock import locked
 from course.work.merge import merge
-from course.work.newer import default_source, newer_version
+from course.work.newer import default_source, is_older, newer_version
 from course.work.owned import RELEASED, changed_by_user, owned_files, record_of
 from course.work.pending import settle
 from course.work.place import Place
@@ -382,12 +382,38 @@ def test_line_ends_and_encodings_of_the_learner_stay():
 
 
 def test_a_merge_that_no_longer_parses_is_a_conflict():
-    base = b"x = [\n    1,\n    2,\n    3,\n    4,\n    5,\n]\n"
-    mine = b"x = [1, 2, 3, 4, 5]\n"
-    assert merge("model/a.py", base.replace(b"x = [", b"x = (").replace(b"]", b")"), base, base).conflicts == 0
-    assert merge("model/a.py", mine, base, base.replace(b"    5", b"    6")).conflicts
-    broken = merge("model/a.py", b"x = (\n" + base[6:-2] + b")\n", base, base.replace(b"5,\n]", b"5,\n] + [6]"))
-    assert broken.conflicts
+    """Each side is right and the lines do not touch, but a bracket that one side closes is no longer open."""
+    lines = "f(\n    1,\n    2,\n    3,\n    4,\n    5,\n    6,\n)\n"
+    mine, theirs = lines.replace("f(", "f[").replace(")", "]"), lines.replace("    4,", ")\nf(\n    4,")
+    result = merge("model/a.py", mine.encode(), lines.encode(), theirs.encode())
+    assert b"<<<<<<<" not in result.content
+    assert result.conflicts == 1
+    broken = mine.replace("f[", "f[[")
+    assert merge("model/a.py", broken.encode(), lines.encode(), theirs.encode()).conflicts == 0
+
+
+def test_another_text_of_the_stubs_does_not_touch_what_is_written(place: Place, new: Path):
+    Version("1.1", registry=REGISTRY.replace("week1-01-one.md", "week1-01-sums.md")).write(new)
+    edit(place, "model/basics.py", MINE, "    return x + 1  # mine\n")
+    kernel = place.file("extensions/src/add.cpp")
+    (stub,) = [line for line in kernel.read_text().splitlines() if "Task 2: twice" in line]
+    edit(place, "extensions/src/add.cpp", stub, "  return a + a;  // mine")
+    todo, _ = update(place, new)
+    assert todo.conflicts == []
+    for name, mine in {
+        "model/basics.py": "return x + 1  # mine",
+        "extensions/src/add.cpp": "return a + a;  // mine",
+    }.items():
+        text = place.file(name).read_text()
+        assert mine in text
+        assert "week1-01-sums.md#task-" in text
+        assert "week1-01-one.md" not in text
+
+
+def test_versions_are_compared_by_their_numbers():
+    assert is_older("1.9", "1.10")
+    assert not is_older("1.10", "1.9")
+    assert not is_older("2.0", "2.0")
 
 
 @pytest.mark.parametrize("seed", range(8))
