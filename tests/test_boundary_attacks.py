@@ -283,6 +283,15 @@ def test_network(at: Attacked):
     assert at.promises("user limits") or said == "ConnectionRefusedError"
 
 
+def test_process_that_dies_before_learner_code_runs_is_not_the_learners_fault(at: Attacked):
+    tests = at.course.root / "tests_refsol/week_1/test_day_1.py"
+    observer = Sandboxed(tests, "unknown", [], Boundary(str(at.course.root), at.mode))
+    with pytest.raises(Stopped, match="the grader cannot start what runs your code: KeyError: 'unknown'") as caught:
+        observer.observe(Calls, ("echo", 1), {})
+    assert caught.value.failure.kind == "boundary"
+    observer.close()
+
+
 def test_environment_is_a_short_list(at: Attacked, monkeypatch: pytest.MonkeyPatch):
     at.observer.close()
     monkeypatch.setenv("COURSE_SEEDS", "hunter2")

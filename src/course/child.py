@@ -21,18 +21,18 @@ from course.solution import Solution
 
 
 def main(tests: str, package: str, forbiddable: str, read: str, write: str) -> None:
-    """Load the test file, say so, and serve."""
+    """Load the test file and serve."""
     solution = Solution(package, forbiddable.split(",") if forbiddable else ())
     module = load(Path(tests))
-    send(int(write), b"ready")
     serve(solution, module, int(read), int(write))
 
 
 def serve(solution: Solution, module: types.ModuleType, read: int, write: int) -> None:
-    """Answer requests for cases of `module` until the grader closes its end."""
+    """Say that all is ready, then answer requests for cases of `module` until the grader closes its end."""
     faulthandler.enable()
     solution.guard.patch_real()
     own = os.getpid()
+    send(write, b"ready")
     while True:
         try:
             request = unpack(receive(read))

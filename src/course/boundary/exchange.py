@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import suppress
 
-from course.boundary.launch import Zygote
+from course.boundary.launch import NoStart, Zygote
 from course.boundary.order import CASE, DIED, END, ENDED
 from course.boundary.settings import Limits
 from course.boundary.watch import Watch
@@ -19,6 +19,7 @@ from course.pipe import Closed
 _CHUNK = 1 << 16
 _LOOK = 0.05
 """s between two looks at the limits"""
+_START = 30.0
 _GRACE = 0.5
 _END = 6.0
 _LENGTH = struct.Struct("<Q")
@@ -37,7 +38,7 @@ class Died(Exception):
 
 
 class Exchange:
-    """One case. Raises EOFError or TimeoutError where the zygote does not answer."""
+    """One case. Raises `NoStart` if its process does not get as far as learner code."""
 
     def __init__(self, zygote: Zygote, watch: Watch, limits: Limits) -> None:
         self._zygote, self._watch, self._limits = zygote, watch, limits
@@ -55,10 +56,24 @@ class Exchange:
                 os.close(fd)
         for fd in (self._request, self._answer, self._output):
             os.set_blocking(fd, False)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Wait until only learner code is left to run: what goes wrong before that is not the learner's fault."""
+        try:
+            self._call(memoryview(b""), time.monotonic() + _START)
+        except (Died, Excess, Closed, TimeoutError, EOFError) as error:
+            self._drain()
+            said = self._printed.take().strip() or f"{type(error).__name__} {error}"
+            with suppress(TimeoutError, EOFError):
+                self.end()
+            raise NoStart(said.splitlines()[-1]) from None
 
     def call(self, request: bytes, deadline: float) -> bytes:
         """The answer. Raises TimeoutError, `Died`, `Excess`, `Closed` for bytes that are no message."""
         try:
+            if _Answer(self._answer, self._limits.message_mb << 20).read():
+                raise Closed("it answers what nobody had asked for")
             return self._call(memoryview(_LENGTH.pack(len(request)) + request), deadline)
         finally:
             self._drain()
@@ -82,8 +97,6 @@ class Exchange:
         if self._dead:
             raise Died(self._code)
         answer = _Answer(self._answer, self._limits.message_mb << 20)
-        if answer.read():
-            raise Closed("it answers what nobody had asked for")
         look = 0.0
         with selectors.DefaultSelector() as selector:
             for fd in (self._answer, self._output, self._zygote.control.fileno()):
