@@ -23,8 +23,8 @@ from course.boundary.uids import clear_user, leased_uid
 from course.paths import SRC, cache_folder
 from course.pipe import send
 
-_KEPT = ("PATH", "LANG", "TZ", "CC", "CXX", "TERM")
-_KEPT_PREFIXES = ("LC_", "TINY_LLM_", "OPENBLAS_", "OMP_", "MKL_")
+_KEPT = ("PATH", "LANG", "TZ", "CC", "CXX", "TERM", "TINY_LLM_BLAS", "TINY_LLM_THREADS")
+_KEPT_PREFIXES = ("LC_", "OPENBLAS_", "OMP_", "MKL_")
 _START = 60.0
 _END = 5.0
 _UNSHARE = ("--mount", "--pid", "--net", "--ipc", "--uts", "--kill-child=SIGKILL")
