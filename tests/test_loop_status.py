@@ -1,5 +1,6 @@
 """`pdm run status`, and what `test` and `hint` do with the memory it shows, in a checkout of the real course."""
 
+import io
 import json
 import os
 import resource
@@ -9,9 +10,12 @@ from collections.abc import Callable
 
 import pytest
 from loop_checkout import Checkout
+from rich.console import Console
 
 from course.curriculum import load
 from course.item import kernels_of
+from course.loop.overview import print_overview
+from course.loop.progress import TaskProgress
 
 DAY = ("--week", "1", "--day", "1")
 
@@ -165,3 +169,15 @@ def test_kernel_tasks_tell_what_ran_them():
     assert ran_on["Week 1 Day 1 Task 1"] == ("", "")
     assert ran_on["Week 2 Day 4 Task 1"] == ("C++ library", "C++ library")
     assert ran_on["Week 2 Day 5 Task 1"] == ("emulator", "Metal GPU, emulator")
+
+
+def test_weeks_that_checkout_filled_are_not_called_unbegun():
+    curriculum = load()
+    given, todo = (TaskProgress(state, False, 0, 0, 0, "", "", "") for state in ("given", "to do"))
+    first = curriculum.weeks[0]
+    found = {task: given if task.week == 1 else todo for task in curriculum.tasks}
+    output = io.StringIO()
+    print_overview(Console(file=output, width=80), curriculum.weeks, found, lambda task: 0, "tiny_llm")
+    count = sum(len(day.tasks) for day in first.days)
+    assert f"  given by checkout: {count} tasks" in [line.rstrip() for line in output.getvalue().splitlines()]
+    assert "next: Week 2 Day 1" in output.getvalue()

@@ -26,7 +26,7 @@ def print_overview(
             for day in week.days:
                 _add_day(rows, day, found, upcoming, len(weeks) == 1)
         else:
-            rows.add_line(f"  not begun: {len(week.days)} days, {len(_tasks(week))} tasks")
+            rows.add_line(f"  {_untouched(week, found)}")
     if len(weeks) > 1:
         rows.add_group("All weeks", tasks, "bold")
     console.print(rows.table)
@@ -70,6 +70,15 @@ def _print_changed(console: "Console", changed: Iterable[Task], option: str) -> 
 def _begun(task: Task, found: Progress) -> bool:
     """Whether anything was written or run: an untouched stub is not begun."""
     return found[task].state not in ("to do", GIVEN) or found[task].passed_cases > 0
+
+
+def _untouched(week: Week, found: Progress) -> str:
+    """Of a week in which nothing was begun."""
+    given = sum(found[task].state == GIVEN for task in _tasks(week))
+    if not given:
+        return f"not begun: {len(week.days)} days, {len(_tasks(week))} tasks"
+    rest = len(_tasks(week)) - given
+    return f"given by checkout: {given} tasks" + (f"; not begun: {rest} tasks" if rest else "")
 
 
 def _tasks(week: Week) -> list[Task]:
