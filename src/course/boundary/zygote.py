@@ -10,6 +10,7 @@ import select
 import signal
 import socket
 import sys
+import traceback
 import types
 from pathlib import Path
 
@@ -120,6 +121,8 @@ class _Zygote:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
                 _run(self.order, self.module, descriptors)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
 
