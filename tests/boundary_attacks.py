@@ -23,6 +23,15 @@ def echo(x):
     return x
 
 
+calls = 0
+
+
+def counts(x):
+    global calls
+    calls += 1
+    return calls
+
+
 def prints(x):
     print("hello")
     print("world", file=sys.stderr)

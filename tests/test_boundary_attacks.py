@@ -292,6 +292,19 @@ def test_process_that_dies_before_learner_code_runs_is_not_the_learners_fault(at
     observer.close()
 
 
+def test_where_nothing_can_be_forked_each_case_gets_a_fresh_process(at: Attacked):
+    threaded = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    tests = at.course.write("tests_refsol/week_1/threaded.py", threaded + _TESTS)
+    single = Attacked(at.mode, Sandboxed(tests, "tiny_llm", [], Boundary(str(at.course.root), at.mode)), at.course)
+    assert single.call("counts") == 1
+    assert single.observer.observe(Calls, ("counts", None), {}) == 2
+    assert single.call("counts") == 1
+    assert single.fails("exits") == "your code ended its process: exit status 0"
+    assert "no result within 1 s" in single.fails("loops_in_c", timeout=1.0)
+    assert single.call("echo", 7) == 7
+    single.observer.close()
+
+
 def test_environment_is_a_short_list(at: Attacked, monkeypatch: pytest.MonkeyPatch):
     at.observer.close()
     monkeypatch.setenv("COURSE_SEEDS", "hunter2")

@@ -12,6 +12,7 @@ from course.boundary import kernel
 from course.boundary.order import Order
 
 _MB = 1 << 20
+_MOST_OPEN = 1 << 20
 
 
 def keep_only(descriptors: dict[int, int]) -> None:
@@ -19,8 +20,8 @@ def keep_only(descriptors: dict[int, int]) -> None:
     moved = {os.dup2(old, 100 + new): new for old, new in descriptors.items()}
     for high, new in moved.items():
         os.dup2(high, new)
-    first = max(descriptors.values()) + 1
-    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+    most = os.sysconf("SC_OPEN_MAX")
+    os.closerange(max(descriptors.values()) + 1, most if 0 < most < _MOST_OPEN else _MOST_OPEN)
 
 
 def environment(order: Order) -> dict[str, str]:

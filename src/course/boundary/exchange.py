@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 
 from course.boundary.launch import NoStart, Zygote
-from course.boundary.order import CASE, DIED, END, ENDED
+from course.boundary.order import CASE, END, ENDED
 from course.boundary.settings import Limits
 from course.boundary.watch import Watch
 from course.pipe import Closed
@@ -99,7 +99,8 @@ class Exchange:
         answer = _Answer(self._answer, self._limits.message_mb << 20)
         look = 0.0
         with selectors.DefaultSelector() as selector:
-            for fd in (self._answer, self._output, self._zygote.control.fileno()):
+            control = [self._zygote.control.fileno()] if self._zygote.forks else []
+            for fd in (self._answer, self._output, *control):
                 selector.register(fd, selectors.EVENT_READ)
             selector.register(self._request, selectors.EVENT_WRITE)
             while True:
@@ -123,7 +124,7 @@ class Exchange:
                         return answer.whole
                     if answer.ended:
                         raise Died(self._last_code())
-                if self._zygote.control.fileno() in ready:
+                if ready.intersection(control):
                     self._last_code()
                     answer.read()
                     if answer.whole is not None:
@@ -140,10 +141,12 @@ class Exchange:
 
     def _last_code(self) -> int | None:
         """How the process of the case ended; waits a moment for one that only closed its pipes."""
+        if not self._zygote.forks:  # it was the case's process itself
+            self._code = self._zygote.exit_code()
         with suppress(TimeoutError):
-            reply = self._zygote.reply(time.monotonic() + _GRACE)
-            if reply.sign == DIED:
-                self._dead, self._code = True, os.waitstatus_to_exitcode(reply.number)
+            if self._zygote.forks:
+                self._code = os.waitstatus_to_exitcode(self._zygote.reply(time.monotonic() + _GRACE).number)
+        self._dead = self._code is not None
         return self._code
 
     def _drain(self) -> None:

@@ -27,6 +27,7 @@ _KEPT = ("PATH", "LANG", "TZ", "CC", "CXX", "TERM", "TINY_LLM_BLAS", "TINY_LLM_T
 _KEPT_PREFIXES = ("LC_", "OPENBLAS_", "OMP_", "MKL_")
 _START = 60.0
 _END = 5.0
+_MOMENT = 0.5
 _UNSHARE = ("--mount", "--pid", "--net", "--ipc", "--uts", "--kill-child=SIGKILL")
 _MOST_SAID = 2000
 
@@ -77,6 +78,12 @@ class Zygote:
     def pid(self) -> int:
         """Of the process that was started here; the zygote itself may be one below it."""
         return self._process.pid
+
+    def exit_code(self) -> int | None:
+        """How it ended by itself; None if it still runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_MOMENT)
+        return None
 
     def end(self) -> None:
         """Kill it and all that it has started."""

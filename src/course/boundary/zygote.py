@@ -13,6 +13,7 @@ import sys
 import traceback
 import types
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -76,9 +77,14 @@ def _serve_one(control: socket.socket, order: Order, module: types.ModuleType) -
         _run(order, module, descriptors)
 
 
-def _run(order: Order, module: types.ModuleType, descriptors: list[int]) -> None:
+def _run(order: Order, module: types.ModuleType, descriptors: list[int]) -> NoReturn:
     """Become a process that runs learner code: never returns to what the zygote does."""
-    importlib.import_module("course.boundary.inside").run(order, module, descriptors)
+    try:
+        importlib.import_module("course.boundary.inside").run(order, module, descriptors)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 class _Zygote:
@@ -119,12 +125,7 @@ class _Zygote:
         if self.case == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            try:
-                _run(self.order, self.module, descriptors)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(1)
+            _run(self.order, self.module, descriptors)
 
     def _reap(self) -> None:
         """Take note of processes that have ended; orphans come here too."""
