@@ -213,6 +213,27 @@ def test_update_reports_and_restore_undoes_it(
     assert "still holds markers" in said(capsys, "update --settle", 1)
 
 
+def test_an_update_with_conflicts_and_what_changed_since(
+    place: Place, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    new = Place.of(tmp_path / "newer")
+    file = "model/basics.py"
+    place.file(file).write_bytes(b"# mine\n" + starter()[file])
+    write({**starter(), file: b"# new\n" + starter()[file]}, new.package)
+    for name in ("tiny_llm_ref", "extensions_ref", "course"):
+        (new.root / "src" / name).symlink_to(SRC / name)
+    (new.root / "curriculum").symlink_to(ROOT / "curriculum")
+    text = said(capsys, f"update --from {new.root} --dry-run", 1)
+    assert "your file would stay" in text
+    assert "--settle" not in text
+    assert not (place.course / "update").exists()
+    assert "then: pdm run update --settle" in said(capsys, f"update --from {new.root}", 1)
+    (place.course / f"update/src/tiny_llm/{file}").write_text("# both\n")
+    place.file(file).write_bytes(b"# later\n")
+    assert f"src/tiny_llm/{file} was changed after its merged text was written" in said(capsys, "update --settle", 1)
+    assert place.read(file) == b"# later\n"
+
+
 @pytest.mark.parametrize("line", ["reset --week 1 --day 1", "restore --list", "solution --week 1 --day 1 --task 1"])
 def test_quick_commands_import_nothing_heavy(line: str, tmp_path: Path):
     """Run on a copy: what they need is there, and time goes neither into MLX nor into the whole package."""

@@ -12,6 +12,7 @@ from course.curriculum import load
 from course.errors import CourseError
 from course.release.archive import zipped
 from course.starter import generate
+from course.work.fingerprints import FINGERPRINTS
 from course.work.lock import locked
 from course.work.merge import merge
 from course.work.newer import default_source, is_older, newer_version
@@ -208,7 +209,27 @@ def test_a_conflict_leaves_the_file_and_waits(place: Place, new: Path):
     assert done.taken == ("src/tiny_llm/model/basics.py",)
     assert place.file("model/basics.py").read_text() == '"""Settled."""\n'
     assert done.saved.read("model/basics.py") == mine
-    assert settle(place) == ((), (), None)
+    assert settle(place) == ((), (), (), None)
+    assert not (place.course / "update").exists()
+    assert not place.file(FINGERPRINTS).exists()
+
+
+def test_work_after_the_merge_is_not_overwritten(place: Place, new: Path):
+    Version("1.1", basics=BASICS.replace('"""Sums."""', '"""Sums and more."""')).write(new)
+    edit(place, "model/basics.py", '"""Sums."""', '"""My sums."""')
+    update(place, new)
+    waiting = place.course / "update/src/tiny_llm/model/basics.py"
+    waiting.write_text('"""Settled."""\n')
+    edit(place, "model/basics.py", MINE, "    return x + 1  # later\n")
+    later = place.file("model/basics.py").read_bytes()
+    for record in (place.read(FINGERPRINTS), b"damaged"):
+        place.file(FINGERPRINTS).write_bytes(record)
+        assert settle(place) == ((), (), ("src/tiny_llm/model/basics.py",), None)
+        assert place.file("model/basics.py").read_bytes() == later
+        assert waiting.read_text() == '"""Settled."""\n'
+    place.file("model/basics.py").write_bytes(waiting.read_bytes())
+    assert settle(place).taken == ("src/tiny_llm/model/basics.py",)
+    assert not waiting.exists()
 
 
 def test_files_that_come_and_go(place: Place, new: Path):

@@ -21,7 +21,8 @@ of your own are never touched. Files of the course that you had changed are repl
 named.
 
 Where both sides changed the same lines, your file stays as it is. The merged text, with markers around the places, is
-put under .course/update: edit it there, then `pdm run update --settle` takes it over.
+put under .course/update: edit it there, then `pdm run update --settle` takes it over. A file of yours that you changed
+in the meantime stays, and the message says so.
 
 All files that change, and all of yours, are saved first. `pdm run restore latest` undoes an update.
 
@@ -38,7 +39,7 @@ EXAMPLES = (
 )
 EXITS = (
     (0, "up to date, or updated without conflicts"),
-    (1, "updated; files with conflicts wait in .course/update"),
+    (1, "updated (with --dry-run: would be); files with conflicts wait in .course/update"),
     (2, "a mistake; nothing was changed"),
 )
 FILES = (
@@ -75,7 +76,9 @@ def run(args: argparse.Namespace) -> int:
     source = args.source or default_source(HERE.root)
     with newer_version(source, args.branch) as new, locked(HERE):
         update = plan(load(), new, HERE)
-        report = _as_json(update) if args.json else _as_text(update)  # before this program's own files change
+        report = (
+            _as_json(update) if args.json else _as_text(update, args.dry_run)
+        )  # before this program's own files change
         saved = None if args.dry_run else carry_out(update, HERE)
     name = saved.name if saved else None
     if args.json:
@@ -88,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"the files of before are saved: pdm run restore {name}")
             if "/pdm.lock" in update.course:
                 print("other packages are needed: `pdm sync` installs them (./run does so by itself)")
-    return 1 if update.conflicts and not args.dry_run else 0
+    return 1 if update.conflicts else 0
 
 
 def _settle() -> int:
@@ -97,13 +100,18 @@ def _settle() -> int:
     done = settle(HERE)
     for file in done.open:
         print(f".course/update/{file} still holds markers (<<<<<<<): edit these places, then run this again")
+    for file in done.changed:
+        print(
+            f"{file} was changed after its merged text was written, so it stays: bring what you want over from "
+            f".course/update/{file} by hand, then delete that file"
+        )
     for file in done.taken:
         print(f"{file} is the merged one now")
     if done.saved:
         print(f"the files of before are saved: pdm run restore {done.saved.name}")
-    if not (done.open or done.taken):
+    if not (done.open or done.changed or done.taken):
         print("no merged files wait in .course/update")
-    return 1 if done.open else 0
+    return 1 if done.open or done.changed else 0
 
 
 def _as_json(update: "Update") -> dict[str, object]:
@@ -112,7 +120,7 @@ def _as_json(update: "Update") -> dict[str, object]:
     return told | {name: [HERE.show(file) for file in told[name]] for name in files}
 
 
-def _as_text(update: "Update") -> str:
+def _as_text(update: "Update", dry: bool) -> str:
     kept = "you had changed these files of the course; yours are in the saved copy"
     parts = [
         _counted("files of the course that are new or replaced", update.course),
@@ -127,10 +135,17 @@ def _as_text(update: "Update") -> str:
         _listed("new in the changelog", update.news),
     ]
     if update.conflicts:
-        where = (f"{HERE.show(name)}: edit .course/update/{HERE.show(name)}" for name in update.conflicts)
-        parts.append(_listed("both sides changed the same lines, so your file stays", where))
-        parts.append("  then: pdm run update --settle\n")
+        parts += _conflicts(map(HERE.show, update.conflicts), dry)
     return "".join(parts).rstrip("\n")
+
+
+def _conflicts(files: Iterable[str], dry: bool) -> list[str]:
+    if dry:
+        where = (f"{file}: the merged text would be .course/update/{file}" for file in files)
+        return [_listed("both sides changed the same lines, so your file would stay", where)]
+    where = (f"{file}: edit .course/update/{file}" for file in files)
+    title = "both sides changed the same lines, so your file stays"
+    return [_listed(title, where), "  then: pdm run update --settle\n"]
 
 
 def _listed(title: str, names: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from course.curriculum import Curriculum, load
 from course.errors import CourseError
 from course.starter import read_package
 from course.work.change import change
+from course.work.fingerprints import FINGERPRINTS, fingerprint, fingerprints, record
 from course.work.merge import merge
 from course.work.newer import is_older, version_of
 from course.work.owned import RECORD, changed_by_user, delivered, owned_files, record_of
@@ -42,6 +43,9 @@ def plan(curriculum: Curriculum, new: Path, place: Place) -> Update:
     update = Update()
     _plan_course(new, place, update)
     _plan_learner(curriculum, new, place, update)
+    if update.conflicts:
+        seen = {place.show(name): fingerprint(place.read(name)) for name in update.conflicts}
+        update.files[FINGERPRINTS] = record(fingerprints(place) | seen)
     update.tasks = _new_tasks(curriculum, new)
     update.news = _new_lines(place.root / "CHANGELOG.md", new / "CHANGELOG.md")
     return update
