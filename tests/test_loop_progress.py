@@ -166,6 +166,23 @@ def test_what_came_from_the_reference_is_nothing_to_do_and_worth_nothing(learner
     assert next_task(learner.found()) is learner.first
 
 
+def test_a_run_of_what_came_from_the_reference_earns_nothing_until_it_is_changed(learner: Learner):
+    learner.write_first()
+    mark_given([learner.first], learner.sources(), learner.state)
+    learner.write(2, "second")
+    learner.replace("import mlx.core as mx\n", "import mlx.core as mx\n\nONE = 1\n")  # for the other task
+    learner.record(learner.first, "passed")
+    learner.record(learner.second, "passed")
+    assert learner.states()[:2] == ["given", "done"]
+    assert not learner.found()[learner.first].passed
+    learner.replace("def first(x):\n    return x", "def first(x):\n    return -x")
+    learner.record(learner.first, "passed")
+    assert learner.found()[learner.first].passed
+    learner.replace("def first(x):\n    return -x", "def first(x):\n    return x")
+    learner.record(learner.first, "passed")
+    assert (learner.states()[0], learner.found()[learner.first].passed) == ("given", False)
+
+
 def test_code_is_kept_as_it_was_before_the_run(learner: Learner):
     learner.write_first()
     before = learner.sources()
@@ -205,6 +222,10 @@ def test_nothing_to_write_to_is_no_error(learner: Learner):
     learner.state.parent.write_text("a file where the folder should be")
     learner.record(learner.first, "passed")
     assert learner.states()[0] == "to do"
+    result = Result(1, 1, 1, "Case[0]", "passed", "", "", "", 1)
+    problem = record([result], learner.sources(), learner.state)
+    assert problem.startswith(f"your progress cannot be saved in {learner.state.parent}: ")
+    assert "\n" not in problem
 
 
 def test_two_packages_are_remembered_apart_and_other_tools_values_stay(learner: Learner):

@@ -143,6 +143,25 @@ def test_keys(checkout: Checkout, watch: Callable[..., Watch]):
     assert program.exit_status() == 0
 
 
+def test_a_reset_says_what_goes_and_how_to_get_it_back(checkout: Checkout, watch: Callable[..., Watch]):
+    checkout.write(BASICS, "linear")
+    file = checkout.file(BASICS)
+    file.write_text(file.read_text().replace("def softmax(", "def softmax((", 1))
+    program = watch()
+    program.expect("SyntaxError")
+    program.type("r")
+    program.wait_for("any other key: no")
+    assert "the WHOLE of src/tiny_llm/model/basics.py would go back" in program.output
+    assert "with it goes your code of Week 1 Day 1 Task 2\r\n" in program.output
+    program.type("y")
+    shown = program.expect("testing Week 1 Day 1 Task 1", "still to be written")
+    assert "your files are saved: pdm run restore" in shown.partition("still to be written")[2]
+    program.type("a")
+    assert "pdm run restore" not in program.expect("still to be written")
+    program.type("q")
+    assert program.exit_status() == 0
+
+
 def test_a_window_of_another_size_is_filled_anew(checkout: Checkout, watch: Callable[..., Watch]):
     program = watch(terminal="xterm")
     program.expect("\x1b[2J", "still to be written")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 
 from course.manual import Example
 from course.work.place import HERE
@@ -52,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     curriculum = load()
     day = curriculum.day(args.week, args.day)
     done = (fill if args.keep else checkout)(curriculum, before(day.week, day.day), HERE)
-    if done.saved:
-        mark_given(done.filled, Sources(curriculum, HERE.package), HERE.file(STATE))
+    if done.saved and (problem := mark_given(done.filled, Sources(curriculum, HERE.package), HERE.file(STATE))):
+        print(problem, file=sys.stderr)
     if args.json:
         tasks = [f"{task.week}.{task.day}.{task.number}" for task in done.filled]
         whole = {HERE.show(name): why for name, why in done.whole.items()}

@@ -12,6 +12,7 @@ from course.solutions import LEARNER, add_solution
 
 if TYPE_CHECKING:
     from course.curriculum import Curriculum
+    from course.summary import Result
 
 HELP = "grade your solution: a week, a day or a task"
 ABOUT = """
@@ -88,7 +89,12 @@ def run(args: argparse.Namespace) -> int:
     os.environ.pop("PYTEST_ADDOPTS", None)
     curriculum = load()
     sources = graded(curriculum, args.solution)
-    status = supervise([*command, *args.pytest, *_files(args, curriculum)], lambda results: record(results, sources))
+
+    def keep(results: list["Result"]) -> None:
+        if problem := record(results, sources):
+            print(problem, file=sys.stderr)
+
+    status = supervise([*command, *args.pytest, *_files(args, curriculum)], keep)
     if status == NOTHING_GRADED:
         print("nothing was selected and run, so nothing was graded", file=sys.stderr)
     return status

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from course.errors import CourseError
 from course.hints import next_level, remember
 from course.loop import views
 from course.loop.hint_panel import print_hint
@@ -29,6 +30,7 @@ class Keys:
 
     def press(self, keys: str) -> None:
         """Answer each key; those that mean nothing are passed over."""
+        self._session.forget_note()
         for key in keys:
             asked, self._asked = self._asked, None
             if asked:
@@ -67,9 +69,16 @@ class Keys:
         if self._session.package.name != LEARNER:
             self._console.print(f"only {LEARNER} can be reset")
             return
-        label = self._choice.current.label
-        self._console.print(f"reset {label}? What you wrote is kept. y: yes, any other key: no")
-        self._asked = lambda: self._command("reset")
+        from course.work.reset import whole_files
+
+        task = self._choice.current
+        try:
+            whole = whole_files(self._session.curriculum, task)
+        except CourseError as error:
+            self._console.print(f"this cannot be reset: {error}")
+            return
+        views.show_reset(self._console, task, whole, self._session.package)
+        self._asked = self._reset
 
     def solution(self) -> None:
         if self._session.package.name != LEARNER:
@@ -88,14 +97,32 @@ class Keys:
     def help(self) -> None:
         views.show_help(self._console)
 
-    def _command(self, name: str) -> None:
-        """Run a command of the course for the current task, at our terminal."""
+    def _reset(self) -> None:
+        """What it says is shown again below the next outcome, for it tells how to get the files back."""
+        said = self._command("reset", subprocess.PIPE)
+        self._console.print(said.rstrip(), soft_wrap=True)
+        self._session.keep_note(said.rstrip())
+
+    def _command(self, name: str, to: int | None = None) -> str:
+        """Run a command of the course for the current task, at our terminal or into a pipe; returns what went there."""
         command = [sys.executable, "-m", "course", name, *self._choice.current.options.split()]
         self._session.keyboard.give_back()
+        err = subprocess.STDOUT if to else None
         try:
-            subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=_COMMAND, check=False)
+            done = subprocess.run(
+                command,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=to,
+                stderr=err,
+                timeout=_COMMAND,
+                check=False,
+                text=True,
+            )
+            return done.stdout or ""
         except subprocess.TimeoutExpired:
             self._console.print(f"{name} took longer than {_COMMAND:g} s: it was stopped")
+            return ""
         finally:
             self._session.keyboard.take()
 

@@ -22,7 +22,10 @@ _BLOCKED_BY = "blocked by "
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the last run of a task left. source: fingerprint of its code then. by: the task that blocked it."""
+    """What the last run of a task left. source: fingerprint of its code then. by: the task that blocked it.
+
+    given: fingerprint of its own functions as they were filled in from the reference, "" where they were not.
+    """
 
     state: str
     source: str
@@ -31,6 +34,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     passed: int = 0
     ran_on: str = ""
     by: str = ""
+    given: str = ""
 
 
 class TaskProgress(msgspec.Struct, frozen=True):
@@ -83,23 +87,33 @@ def next_task(found: Progress, tasks: Iterable[Task] | None = None) -> Task | No
     return next((task for task in (found if tasks is None else tasks) if not found[task].settled), None)
 
 
-def record(results: Sequence[Result], sources: Sources, path: Path = STATE) -> None:
-    """Keep what a run said. sources: the files as they were before it.
+def record(results: Sequence[Result], sources: Sources, path: Path = STATE) -> str:
+    """Keep what a run said. sources: the files as they were before it. Returns why it could not be kept, or "".
 
-    A run of a part of a task can show that it fails, never that it is done.
+    A run of a part of a task can show that it fails, never that it is done. Code from the reference stays given.
     """
     if not is_own(sources.package):
-        return
+        return ""
     tasks: dict[Task, list[Result]] = {}
     for result in results:
         with contextlib.suppress(CourseError):
             tasks.setdefault(sources.curriculum.task(result.week, result.day, result.task), []).append(result)
-    _keep({task: entry for task, few in tasks.items() if (entry := _entry(few, sources.of(task).whole))}, sources, path)
+    before = _entries(read_state(path), sources.package.name)
+    new = {}
+    for task, few in tasks.items():
+        given = before[key(task)].given if key(task) in before else ""
+        if (not given or given != sources.of(task).own) and (entry := _entry(few, sources.of(task).whole)):
+            new[task] = msgspec.structs.replace(entry, given=given)
+    return _keep(new, sources, path)
 
 
-def mark_given(tasks: Iterable[Task], sources: Sources, path: Path = STATE) -> None:
-    """Keep that tasks were filled in from the reference: they earn nothing, and nothing is to do about them."""
-    _keep({task: Entry(GIVEN, sources.of(task).whole, _now()) for task in tasks}, sources, path)
+def mark_given(tasks: Iterable[Task], sources: Sources, path: Path = STATE) -> str:
+    """Keep that tasks were filled in from the reference: they earn nothing, and nothing is to do about them.
+
+    Returns why it could not be kept, or "".
+    """
+    found = {task: sources.of(task) for task in tasks}
+    return _keep({t: Entry(GIVEN, of.whole, _now(), given=of.own) for t, of in found.items()}, sources, path)
 
 
 def is_own(package: Path) -> bool:
@@ -122,6 +136,8 @@ def _seen(task: Task, entry: Entry | None, sources: Sources) -> TaskProgress:
     same = entry is not None and entry.source == source.whole
     if source.missing:
         state = "missing"
+    elif entry and entry.given and entry.given == source.own:
+        state = GIVEN
     elif same:
         state = entry.state
     elif source.left:
@@ -145,8 +161,8 @@ def _entry(results: list[Result], source: str) -> Entry | None:
     return Entry("blocked" if by else state, source, _now(), results[0].of, len(passed), ran_on, by)
 
 
-def _keep(entries: dict[Task, Entry], sources: Sources, path: Path) -> None:
-    """Where nothing can be written, the tests still run."""
+def _keep(entries: dict[Task, Entry], sources: Sources, path: Path) -> str:
+    """Where nothing can be written, the tests still run: returns why, or ""."""
     new = {key(task): msgspec.to_builtins(entry) for task, entry in entries.items()}
 
     def change(state: State) -> State:
@@ -156,9 +172,12 @@ def _keep(entries: dict[Task, Entry], sources: Sources, path: Path) -> None:
         before = before if isinstance(before, dict) else {}
         return state | {KEY: kept | {sources.package.name: before | new}}
 
-    if new:
-        with contextlib.suppress(OSError):
+    try:
+        if new:
             update_state(change, path)
+    except OSError as error:
+        return f"your progress cannot be saved in {path.parent}: {error.strerror or error}"
+    return ""
 
 
 def _entries(state: State, package: str) -> dict[str, Entry]:

@@ -3,6 +3,8 @@
 import contextlib
 import select
 import signal
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.loop import views
@@ -32,7 +34,8 @@ class Session:
         self.found: Progress = assess(sources)
         self.outcome: Outcome | None = None
         self.status: int | None = None
-        self._slow = ""
+        self._slow = self._unsaved = ""
+        self._note: tuple[str, dict[Path, tuple[int, int]]] | None = None
         self._keys = Keys(self)
 
     def run(self) -> int:
@@ -65,6 +68,13 @@ class Session:
         elif self.runner.run and self.status is None:
             self._tell_where()
 
+    def keep_note(self, text: str) -> None:
+        """Show `text` below each outcome until the next save, or until `forget_note`."""
+        self._note = text, self.tree.stamps()
+
+    def forget_note(self) -> None:
+        self._note = None
+
     def begin(self, why: str = "") -> None:
         """Run the current task's tests."""
         task = self.choice.current
@@ -78,7 +88,7 @@ class Session:
         if self.tree.stamps() != self._stamps and not self.once:
             self.begin("changed meanwhile: ")  # nobody told of that save, or not yet
             return
-        record(outcome.results, self.sources)
+        self._unsaved = record(outcome.results, self.sources)
         self.outcome, self.found = outcome, assess(self.sources)
         self._draw()
         if self.once:
@@ -98,6 +108,10 @@ class Session:
             views.show_next(self.console, following, self.package, f"next: {following.label}: {following.title}")
         else:
             self.console.print("\nall is done here")
+        if self._unsaved:
+            print(self._unsaved, file=sys.stderr)
+        if self._note and self._note[1] == self._stamps:
+            self.console.print(f"\n{self._note[0]}", soft_wrap=True)
         self.show_keys()
 
     def show_keys(self) -> None:

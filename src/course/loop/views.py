@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from course.curriculum import Task, points_text
 from course.hints import levels_shown
-from course.loop.progress import Progress
+from course.loop.progress import GIVEN, Progress
 from course.loop.run import Outcome
 from course.loop.table import COLOURS, Rows, earned
 from course.paths import ROOT, source_file
@@ -12,9 +12,12 @@ from course.stub import find_stubs
 from course.summary import failure_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rich.console import Console
+
+    from course.work.reset import Whole
 
 KEYS = {
     "h": "hint",
@@ -50,8 +53,10 @@ def show_outcome(console: "Console", task: Task, outcome: Outcome, found: Progre
     for line in _told(task, outcome, package):
         console.print(line, soft_wrap=True)
     cases = f"  {passed}/{len(outcome.results)} cases" if outcome.results else ""
-    got = points_text(task.points if state == "done" else 0)
-    text = f"\n{state}{cases}  {got}/{points_text(task.points)} points  {outcome.seconds:.1f} s"
+    given = found[task].state == GIVEN
+    got = points_text(task.points if state == "done" and not given else 0)
+    said = f"{state}, from the reference" if given else state
+    text = f"\n{said}{cases}  {got}/{points_text(task.points)} points  {outcome.seconds:.1f} s"
     console.print(text, style=f"bold {COLOURS.get(state, 'yellow')}")
     if state == "done":
         same_day = [t for t in found if (t.week, t.day) == (task.week, task.day)]
@@ -82,6 +87,18 @@ def show_keys(console: "Console", passed: bool) -> None:
     """One line; a key that does nothing now is left out."""
     shown = {key: word for key, word in KEYS.items() if key != "s" or passed}
     console.print("\n" + "  ".join(f"{key} {word}" for key, word in shown.items()), style="dim")
+
+
+def show_reset(console: "Console", task: Task, whole: "Sequence[Whole]", package: "Path") -> None:
+    """The question before a reset, and what else it would take away."""
+    for file in whole:
+        lost = ", ".join(other.label for other in file.tasks)
+        console.print(
+            f"the WHOLE of {_show(source_file(package, file.name))} would go back to its start, because {file.why}"
+        )
+        if lost:
+            console.print(f"with it goes your code of {lost}")
+    console.print(f"reset {task.label}? What you wrote is kept. y: yes, any other key: no")
 
 
 def show_help(console: "Console") -> None:

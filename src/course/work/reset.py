@@ -1,9 +1,11 @@
 """Makes tasks stubs again in the learner's files; whatever else is in these files stays."""
 
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
 from course.curriculum import Curriculum, Task
+from course.stub import find_stubs
 from course.work.change import change
 from course.work.graft import CannotGraft
 from course.work.lock import locked
@@ -11,6 +13,14 @@ from course.work.place import HERE, Place
 from course.work.pristine import pristine_file
 from course.work.saved import Saved
 from course.work.splice import splice
+
+
+class Whole(NamedTuple):
+    """A file that would be reset as a whole: why, and the other tasks whose code would go with it."""
+
+    name: str
+    why: str
+    tasks: tuple[Task, ...]
 
 
 class Reset(NamedTuple):
@@ -39,6 +49,24 @@ def reset_files(curriculum: Curriculum, names: Collection[str], reason: str, pla
         changed = [name for name in names if place.read(name) != files[name]]
         saved = change(files, reason, place)
     return Reset(tuple(changed), {}, saved)
+
+
+def whole_files(curriculum: Curriculum, task: Task, place: Place = HERE) -> list[Whole]:
+    """The files that a reset of `task` would take back as a whole. Writes nothing. Raises CourseError."""
+    whole: dict[str, str] = {}
+    for name in task.symbols:
+        _reset(curriculum, [task], name, whole, place)
+    found = []
+    for name, why in whole.items():
+        left, stubs = _stubs(place.read(name)), _stubs(pristine_file(curriculum, name, place))
+        others = dict.fromkeys(other for other in curriculum.files[name].tasks.values() if other is not task)
+        found.append(Whole(name, why, tuple(o for o in others if left[o.label] < stubs[o.label])))
+    return found
+
+
+def _stubs(content: bytes | None) -> Counter[str]:
+    """How many stubs of each task a file holds."""
+    return Counter(stub.label for stub in find_stubs((content or b"").decode("utf-8", "replace")))
 
 
 def _reset(curriculum: Curriculum, tasks: Collection[Task], name: str, whole: dict[str, str], place: Place) -> bytes:
