@@ -1,11 +1,16 @@
 """C++ extensions are built when something changed, quickly the second time, and mistakes are told with their place."""
 
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 import small_extension
 
@@ -201,7 +206,7 @@ def test_a_missing_cmake_is_told_with_its_fix(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(CourseError, match="cmake is missing: `pdm install`"):
-        toolchain._program("cmake")
+        toolchain.find_program("cmake")
 
 
 def test_errors_in_a_header_name_the_line_that_led_there():
@@ -222,3 +227,34 @@ In file included from /tree/source/src/a.cpp:1:
         "and 1 more",
     ]
     assert summary("something\nelse\n", Path("/tree/source")) == "something\nelse"
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_build_that_is_ended_leaves_no_compiler(tmp_path: Path, end: signal.Signals):
+    """Neither the program that runs, nor what it has started."""
+    slow = f"sleep 60 & echo $! $$ > {shlex.quote(str(tmp_path))}/ids.new; mv ids.new ids; wait"
+    code = f"from course.build import _finish; _finish(['sh', '-c', {slow!r}], dict(__import__('os').environ))"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(SRC)}) as one:
+        _until(lambda: (tmp_path / "ids").exists())
+        one.send_signal(end)
+        one.wait(10)
+    for pid in map(int, (tmp_path / "ids").read_text().split()):
+        _until(lambda pid=pid: _has_ended(pid))
+
+
+def _has_ended(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_build_step_gives_its_status_and_output():
+    assert building._finish(["sh", "-c", "read line; echo said; echo '$a b' >&2; exit 7"], dict(os.environ)) == (
+        7,
+        "said\n$a b\n",
+    )

@@ -21,6 +21,7 @@ from course.build_errors import summary
 from course.build_smoke import problem
 from course.build_stamp import Stamp, fingerprint, libraries
 from course.errors import CourseError
+from course.group import tied
 from course.paths import ROOT
 from course.toolchain import Toolchain, find_toolchain
 
@@ -167,7 +168,12 @@ def _finish(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
     """Exit status and output; a build that takes too long or is interrupted leaves no compiler running."""
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True
+            tied(command),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            start_new_session=True,
         )
         try:
             status = process.wait(_SECONDS)
@@ -177,6 +183,7 @@ def _finish(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            process.stdin.close()
         output.seek(0)
         return status, output.read()
 

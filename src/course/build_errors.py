@@ -15,7 +15,7 @@ _NEAR = 12
 
 def summary(output: str, source: Path) -> str:
     """The first errors in a compiler's, linker's or CMake's output; its last lines where none is recognised."""
-    lines = output.splitlines()
+    lines = output.replace(f"../{source.name}/", f"{source}/").splitlines()  # ccache lets compilers name it so
     errors = list(dict.fromkeys(filter(None, (_error(lines, index, source) for index in range(len(lines))))))
     if not errors:
         return "\n".join(line for line in lines[-_MOST_LINES:] if line.strip()) or "(it printed nothing)"

@@ -9,6 +9,7 @@ import tempfile
 from contextlib import suppress
 
 from course.errors import CourseError
+from course.group import tied
 from course.paths import ROOT, SRC
 
 _MOST = 1 << 20  # bytes that a check may print
@@ -22,10 +23,10 @@ def ask(name: str, seconds: float, full: bool = False) -> dict[str, object]:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
-                command,
+                tied(command),
                 cwd=ROOT,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
@@ -40,6 +41,7 @@ def ask(name: str, seconds: float, full: bool = False) -> dict[str, object]:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            process.stdin.close()
         if status:
             raise CourseError(f"the check failed: {_why(status, _text(err))}")
         return _last(_text(out))
