@@ -171,18 +171,19 @@ def test_missing_tests_stop_their_day(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_learners_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starter, "SRC", tmp_path)
+    source = tmp_path / "src"
+    monkeypatch.setattr(starter, "SRC", source)
     assert starter.probe(False).stops == ("everything",)
     names = ["model/basics.py", "extensions/src/qmv.cpp"]
     monkeypatch.setattr(starter, "load", lambda: SimpleNamespace(files=dict.fromkeys(names)))
-    (tmp_path / "tiny_llm" / "model").mkdir(parents=True)
-    basics = tmp_path / "tiny_llm" / "model" / "basics.py"
+    (source / "tiny_llm" / "model").mkdir(parents=True)
+    basics = source / "tiny_llm" / "model" / "basics.py"
     basics.write_text("x = 1\n")
     found = starter.probe(False)
     assert found.stops == ("file:extensions/src/qmv.cpp",)
-    assert found.fix == "pdm run starter"
-    (tmp_path / "extensions" / "src").mkdir(parents=True)
-    (tmp_path / "extensions" / "src" / "qmv.cpp").write_text("int x;\n")
+    assert found.fix.startswith("pdm run reset --file src/extensions/src/qmv.cpp (")
+    (source / "extensions" / "src").mkdir(parents=True)
+    (source / "extensions" / "src" / "qmv.cpp").write_text("int x;\n")
     assert starter.probe(False).state == "ok"
     basics.write_bytes(b"x = 1\r\n")
     assert "CRLF" in starter.probe(False).found

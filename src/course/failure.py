@@ -86,8 +86,16 @@ def ending(code: int | None) -> str:
         return "it closed its pipes"
     if code >= 0:
         return f"exit status {code}"
-    name = signal.Signals(-code).name
+    name = signal_name(-code)
     return f"signal {name}, {_SIGNALS[name]}" if name in _SIGNALS else f"signal {name}"
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`; the number itself for one that has no name, as those of real time."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
 
 
 def describe(error: BaseException, package: Path) -> Failure:
@@ -103,7 +111,16 @@ def describe(error: BaseException, package: Path) -> Failure:
         return Failure("raised", f"the test cannot copy what your code returned: {error}", lines)
     if isinstance(error, SystemExit):
         return Failure("stopped", f"your code ended the program: sys.exit({error.code!r})", lines)
+    lines += _missing(error, package)
     return Failure("raised" if isinstance(error, Exception) else "stopped", one_line(error), lines)
+
+
+def _missing(error: BaseException, package: Path) -> list[str]:
+    """What to do where a module of the package itself is not there."""
+    if not isinstance(error, ModuleNotFoundError) or not (error.name or "").startswith(f"{package.name}."):
+        return []
+    file = f"{SRC.name}/{error.name.replace('.', '/')}.py"
+    return [f"fix: if {file} is a file of the course, `pdm run reset --file {file}` brings it back as at the start"]
 
 
 def one_line(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """The learner's files: there, readable, writable, with line ends of Unix."""
 
 import os
+from pathlib import Path
 
 from course.curriculum import load
 from course.doctor.finding import Finding
@@ -20,7 +21,7 @@ def probe(full: bool) -> Finding:
     closed = [name for name, path in paths.items() if path.is_file() and not os.access(path, os.R_OK)]
     if missing or closed:
         said = [f"missing: {_few(missing)}"] * bool(missing) + [f"not readable: {_few(closed)}"] * bool(closed)
-        fix = "pdm run starter" if missing else f"chmod u+rw {paths[closed[0]]}"
+        fix = _anew([paths[name] for name in missing]) if missing else f"chmod u+rw {paths[closed[0]]}"
         return Finding.fail("; ".join(said), fix, stops=tuple(f"file:{name}" for name in missing + closed))
     fixed = [name for name, path in paths.items() if not os.access(path, os.W_OK)]
     if fixed:
@@ -31,6 +32,12 @@ def probe(full: bool) -> Finding:
         note = "git config core.autocrlf input"
         return Finding.warn(f"line ends of Windows (CRLF): {_few(windows)}", f"{note} && {fix}")
     return Finding.ok(f"{len(names)} files, all there")
+
+
+def _anew(paths: list[Path]) -> str:
+    """Each file as it was at the start; a saved copy may hold the learner's."""
+    files = " ".join(f"--file {path.relative_to(SRC.parent)}" for path in paths)
+    return f"pdm run reset {files} (as at the start; saved copies: pdm run restore --list)"
 
 
 def _few(names: list[str]) -> str:
