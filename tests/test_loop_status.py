@@ -181,3 +181,13 @@ def test_weeks_that_checkout_filled_are_not_called_unbegun():
     count = sum(len(day.tasks) for day in first.days)
     assert f"  given by checkout: {count} tasks" in [line.rstrip() for line in output.getvalue().splitlines()]
     assert "next: Week 2 Day 1" in output.getvalue()
+
+
+def test_a_file_that_a_grader_does_not_take_is_told_by_test_and_status(checkout: Checkout):
+    package = checkout.root / "src/tiny_llm/model"
+    (package / "util.py").write_text("")
+    with (package / "basics.py").open("a") as file:
+        file.write("\nfrom . import util\n")
+    for command in (("test", *DAY, "--task", "1"), ("status",)):
+        (line,) = checkout.run(*command).stderr.splitlines()
+        assert line.startswith("src/tiny_llm/model/util.py is no file of the course: a grader does not take it")

@@ -1,6 +1,7 @@
 """`pdm run status`: what is done, what it was worth, and what is next."""
 
 import argparse
+import sys
 
 from course.errors import CourseError
 from course.manual import Example
@@ -41,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from course.hints import levels_shown
     from course.loop.progress import progress
     from course.paths import SRC
+    from course.work.strangers import strangers
 
     curriculum = load()
     weeks = curriculum.weeks if args.week is None else [curriculum.week(args.week)]
@@ -55,4 +57,6 @@ def run(args: argparse.Namespace) -> int:
         from course.loop.overview import print_overview
 
         print_overview(console(), weeks, found, levels_shown(), args.solution)
+    for line in strangers(curriculum) if args.solution == LEARNER else ():
+        print(line, file=sys.stderr)
     return 0

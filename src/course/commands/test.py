@@ -22,7 +22,8 @@ about failures stand above the table: the property that does not hold, the first
 likely mistake.
 
 Nothing is changed but your progress, which `status` shows. The result counts only if the run came to its end:
-code that ends the process has not passed.
+code that ends the process has not passed. A line on standard error names each file of your own that a task's file
+imports: it works here, and a grader does not take it.
 """
 EXAMPLES = (
     Example("pdm run test --week 1 --day 1 --task 1", "one task", needs="work"),
@@ -82,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
     if args.isolate:
         command.append("--isolate")
     from course.curriculum import load
-    from course.loop.progress import graded, record
+    from course.loop.progress import graded, is_own, record
     from course.verdict import NOTHING_GRADED, supervise
+    from course.work.strangers import strangers
 
     # Options meant for the user's other projects must not change what is graded; ours come after --.
     os.environ.pop("PYTEST_ADDOPTS", None)
@@ -97,6 +99,9 @@ def run(args: argparse.Namespace) -> int:
     status = supervise([*command, *args.pytest, *_files(args, curriculum)], keep)
     if status == NOTHING_GRADED:
         print("nothing was selected and run, so nothing was graded", file=sys.stderr)
+    if is_own(sources.package) and args.solution == LEARNER:
+        for line in strangers(curriculum):
+            print(line, file=sys.stderr)
     return status
 
 

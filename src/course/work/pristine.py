@@ -4,7 +4,7 @@ import zipfile
 
 from course.curriculum import Curriculum
 from course.errors import CourseError
-from course.starter import render, render_file
+from course.starter import package_files, render, render_file
 from course.work.place import HERE, Place
 
 
@@ -30,6 +30,14 @@ def pristine_file(curriculum: Curriculum, name: str, place: Place = HERE) -> byt
             return archive.read(name)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError):
         raise CourseError(f"{place.show(name)} is no file of the course: it has no untouched form") from None
+
+
+def starter_names(place: Place = HERE) -> set[str]:
+    """The files of the untouched starter, without their content. Raises CourseError as `pristine` does."""
+    if has_reference(place):
+        return set(package_files(place.reference))
+    with _archive(place) as archive:
+        return set(archive.namelist())
 
 
 def _archive(place: Place) -> zipfile.ZipFile:
