@@ -66,6 +66,26 @@ def stops_itself(x):
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
+def ends_by_signal(x):
+    """x: its number."""
+    os.kill(os.getpid(), x)
+
+
+def stops_all_others(x):
+    """x: s. A daemon stops again and again whatever it may: also the process that is to kill it."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 10)
+            end = time.monotonic() + x
+            while time.monotonic() < end:
+                with suppress(OSError):
+                    os.kill(-1, signal.SIGSTOP)
+        os._exit(0)
+    time.sleep(0.2)
+    return "returned"
+
+
 def loops(x):
     while True:
         try:

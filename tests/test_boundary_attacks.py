@@ -3,10 +3,12 @@
 Runs in the modes that work here; BOUNDARY_MODES names others (see test_boundary_users)."""
 
 import os
+import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,6 +137,23 @@ def test_signals_to_what_starts_cases(at: Attacked, attack: str):
     at.observer.begin()
     if pid and not at.promises("limits"):
         assert at.observer._zygote.pid == pid
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="has no signals of real time")
+def test_signal_without_a_name(at: Attacked):
+    assert at.fails("ends_by_signal", 40) == "your code ended its process: signal 40"
+
+
+def test_nobody_stops_what_kills(at: Attacked):
+    if at.promises("limits"):
+        pytest.skip("not promised, and it would stop all that the grader's user runs")
+    with suppress(Stopped):  # it may have stopped itself
+        at.call("stops_all_others", 20.0, timeout=1.0)
+    started = time.monotonic()
+    pid = at.observer._zygote.pid
+    at.observer.begin()
+    assert at.observer._zygote.pid == pid
+    assert time.monotonic() - started < 4
 
 
 @pytest.mark.parametrize("attack", ["loops", "loops_in_c", "loops_in_libc"])

@@ -1,6 +1,5 @@
 """What went wrong while the code under test ran, told through its own lines and never through the helper's."""
 
-import signal
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from course.codec import NotPlain
 from course.guard import Forbidden
 from course.paths import ROOT, SRC
+from course.signals import signal_name
 from course.stub import Stub, find_stub, stub_of
 
 _MOST_FRAMES = 5
@@ -88,14 +88,6 @@ def ending(code: int | None) -> str:
         return f"exit status {code}"
     name = signal_name(-code)
     return f"signal {name}, {_SIGNALS[name]}" if name in _SIGNALS else f"signal {name}"
-
-
-def signal_name(number: int) -> str:
-    """`SIGKILL`; the number itself for one that has no name, as those of real time."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)
 
 
 def describe(error: BaseException, package: Path) -> Failure:

@@ -20,6 +20,7 @@ import psutil
 from course.curriculum import Day
 from course.grading.text import one_line
 from course.paths import ROOT, SRC
+from course.signals import signal_name
 from course.summary import Result
 
 _PYTEST = ("-m", "pytest", "-qq", "--tb=no", "-rN", "--no-header", "--import-mode=importlib", "--disable-warnings")
@@ -243,4 +244,4 @@ def _last_line(path: Path) -> str:
 
 
 def _status(status: int) -> str:
-    return f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
+    return f"exit status {status}" if status >= 0 else f"signal {signal_name(-status)}"
