@@ -128,10 +128,27 @@ def test_a_terminal_is_passed_on_and_ctrl_c_ends_the_run(learner: Callable[[str]
         program.wait_for("Week 1 Day 4 Task 2: SiLU")  # a line that only a terminal gets
         time.sleep(0.5)
         program.type("\x03")
-        assert program.exit_status() == 2
+        assert program.exit_status() == 130
     finally:
         program.close()
+    assert program.output.endswith("stopped by Ctrl-C: nothing was noted down\r\n")
     assert "Traceback" not in program.output
+    assert "KeyboardInterrupt" not in program.output
+
+
+@pytest.mark.parametrize("after", [0.3, 0.6, 1.0, 1.6])
+def test_ctrl_c_before_the_first_case_is_one_line(learner: Callable[[str], str], after: float):
+    path = learner("[0 for _ in iter(int, 1)]")
+    program = Terminal([sys.executable, "-m", "course", "test", *SILU, "--isolate"], os.environ | {"PYTHONPATH": path})
+    try:
+        time.sleep(after)
+        os.write(program.file, b"\x03")
+        assert program.exit_status() == 130
+    finally:
+        program.close()
+    assert program.output.count("stopped by Ctrl-C") == 1
+    assert "Traceback" not in program.output
+    assert "!!!" not in program.output
 
 
 @pytest.mark.parametrize(("number", "seconds"), [(signal.SIGTERM, 60), (signal.SIGINT, 1)])

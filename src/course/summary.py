@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,7 +120,7 @@ class Summary:
     def _print_next(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
         todo = next((task for task, results in tasks.items() if state_of(results) != "done"), None)
         if todo is None:
-            self._print_following(console, list(tasks)[-1])
+            self._print_following(console, tasks)
             return
         blockers = {f"blocked by {task.label}": task for task in self.curriculum.tasks}
         task = blockers.get(state_of(tasks[todo]), todo)
@@ -132,15 +132,24 @@ class Summary:
         if state_of(tasks.get(task, [])) == "failing":
             console.print(f"  again  pdm run test {task.options}{self._option()}", markup=False)
 
-    def _print_following(self, console: "Console", last: Task) -> None:
-        task = _after(self.curriculum.tasks, last)
+    def _print_following(self, console: "Console", tasks: dict[Task, list[Result]]) -> None:
+        task = self._following(tasks)
         if task is None:
-            console.print("\nall done: this was the last task of the course so far", markup=False)
+            console.print("\nall done: nothing is left to do in the course so far", markup=False)
             return
         where = f"--week {task.week} --day {task.day}"
         console.print(f"\nall done; next: {task.label}: {task.title}", markup=False)
         console.print(f"  read   {task.anchor}", markup=False)
         console.print(f"  test   pdm run test {where}{self._option()}", markup=False)
+
+    def _following(self, done: Collection[Task]) -> Task | None:
+        """The first task behind those that are `done` now about which there is something to do; else one before."""
+        from course.loop.progress import next_task, progress
+
+        everything = list(self.curriculum.tasks)
+        at = max(map(everything.index, done)) + 1
+        rest = [task for task in everything[at:] + everything[:at] if task not in done]
+        return next_task(progress(self.curriculum, self.solution), rest)
 
     def _option(self) -> str:
         return "" if self.solution == "tiny_llm" else f" --solution {self.solution}"
@@ -156,7 +165,8 @@ def failure_lines(results: list[Result]) -> list[str]:
         lines.append("\n    ".join(["\n  printed meanwhile:", *output]))
     if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
         names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
-        lines.append(f"\n  {others.total()} more of this task fail: {names}")
+        word = "fails" if others.total() == 1 else "fail"
+        lines.append(f"\n  {others.total()} more of this task {word}: {names}")
     if unrun := sum(result.kind == "not run" for result in results):
         lines.append(f"\n  {unrun} more were not run, because of the time limit")
     return lines
@@ -189,8 +199,3 @@ def _unfinished_before(task: Task, tasks: dict[Task, list[Result]]) -> Task | No
     """The first earlier task of the same day that this run found failing or to do."""
     same_day = [t for t in tasks if (t.week, t.day) == (task.week, task.day) and t.number < task.number]
     return next((t for t in same_day if state_of(tasks[t]) in ("failing", "to do")), None)
-
-
-def _after(tasks: Iterable[Task], last: Task) -> Task | None:
-    later = iter(tasks)
-    return next(later, None) if last in later else None

@@ -3,25 +3,29 @@
 An exit status proves nothing: the learner's code runs in the same process and may end it at any moment with any status
 (`os._exit(0)`, a crash, a handler of `atexit`). So `supervise` runs pytest in a child that writes down which case is
 running and, at the end of the session, the status and the number of cases. Only what is written counts: a run that
-stopped half-way has none. That costs one more start of Python (about 0.1 s), and the child keeps the terminal: colours,
-debuggers and Ctrl-C work as ever. It is a guard against accidents, not a sandbox.
+stopped half-way has none. That costs one more start of Python (about 0.1 s), and the child keeps the terminal: colours
+and debuggers work as ever. Ctrl-C ends the child and what it has started at once, without a word of theirs. It is a
+guard against accidents, not a sandbox.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
 
 from course.errors import CourseError
+from course.signals import signal_name
 from course.summary import Result
 
+STOPPED = "stopped by Ctrl-C: nothing was noted down"
 NOTHING_GRADED = 5  # pytest's own status for a run without tests
 PATIENCE = 10.0
 """s: that a child has to end once its verdict is there. A thread that the learner's code left behind may never end."""
@@ -74,10 +78,15 @@ def supervise(pytest_arguments: Sequence[str], keep: Callable[[list[Result]], No
         command = [sys.executable, "-m", "pytest", *notes.options, *pytest_arguments]
         ended = watch(command, lambda: (verdict := notes.verdict()) is not None and verdict.status is not None)
         verdict = notes.verdict()
-        keep(notes.results())
+        interrupted = ended == -signal.SIGINT and (verdict is None or verdict.status is None)
+        if not interrupted:
+            keep(notes.results())
+    if interrupted:
+        print(STOPPED, file=sys.stderr)
+        return 128 + signal.SIGINT
     if verdict is None:
         return ended or NOTHING_GRADED  # pytest never began: a wrong argument, which it names, or --version
-    if verdict.status is None and ended in (-signal.SIGINT, -signal.SIGTERM):
+    if verdict.status is None and ended == -signal.SIGTERM:
         return 128 - ended
     if verdict.status is None:
         raise CourseError(f"{no_verdict(ended, verdict)}; --isolate grades the other cases")
@@ -87,24 +96,59 @@ def supervise(pytest_arguments: Sequence[str], keep: Callable[[list[Result]], No
 def watch(command: list[str], over: Callable[[], bool] = lambda: False) -> int:
     """Wait for a child; its return code, or -number of the first signal that came meanwhile.
 
-    Ctrl-C reaches the child directly, and it ends in its own way; SIGTERM is passed on. A child that does not end
-    although it is `over` is killed, and counts as ended.
+    The child does not hear Ctrl-C: it is ended, from its first moment on. SIGTERM is passed on. A child that does not
+    end although it is `over` is killed, and counts as ended.
     """
     came: list[int] = []
-    interrupt = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))  # not inherited by the child
-    with subprocess.Popen(command) as process:
-
-        def pass_on(number: int, frame: FrameType | None) -> None:
-            came.append(number)
-            process.terminate()
-
-        terminate = signal.signal(signal.SIGTERM, pass_on)
+    with _terminal_kept(), _ignored(signal.SIGINT):
+        process = subprocess.Popen(command)  # inherits that
+        handlers = {
+            signal.SIGINT: lambda number, frame: (came.append(number), _kill_tree(process)),
+            signal.SIGTERM: lambda number, frame: (came.append(number), process.terminate()),
+        }
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
-            status = _wait(process, over)
+            with process:
+                status = _wait(process, over)
         finally:
-            signal.signal(signal.SIGTERM, terminate)
-            signal.signal(signal.SIGINT, interrupt)
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return -came[0] if came else status
+
+
+@contextmanager
+def _ignored(number: int) -> Iterator[None]:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@contextmanager
+def _terminal_kept() -> Iterator[None]:
+    """A debugger that is ended changes the terminal's settings and cannot put them back."""
+    settings = None
+    with suppress(termios.error, OSError, ValueError, AttributeError):
+        settings = termios.tcgetattr(sys.stdin.fileno())
+    try:
+        yield
+    finally:
+        with suppress(termios.error, OSError, ValueError, AttributeError):
+            if settings and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp():
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, settings)
+
+
+def _kill_tree(process: subprocess.Popen) -> None:
+    import psutil
+
+    doomed: list[psutil.Process] = []
+    with suppress(psutil.Error):
+        doomed = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    for child in doomed:
+        with suppress(psutil.Error):
+            child.kill()
 
 
 def _wait(process: subprocess.Popen, over: Callable[[], bool]) -> int:
@@ -128,4 +172,4 @@ def no_verdict(ended: int, verdict: Verdict) -> str:
 
 
 def _told(code: int) -> str:
-    return f"exit status {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+    return f"exit status {code}" if code >= 0 else f"signal {signal_name(-code)}"

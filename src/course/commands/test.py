@@ -45,6 +45,7 @@ EXITS = (
     (1, "something did not pass"),
     (2, "a mistake; one line on standard error says what to change"),
     (5, "nothing was selected, so nothing was graded"),
+    (130, "Ctrl-C"),
 )
 FILES = (
     ("src/tiny_llm/", "what is graded, with src/extensions/"),
@@ -76,6 +77,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit status 0 only if everything asked for was graded and passed."""
+    try:
+        return _graded(args)
+    except KeyboardInterrupt:  # before the tests began
+        from course.verdict import STOPPED
+
+        print(STOPPED, file=sys.stderr)
+        return 130
+
+
+def _graded(args: argparse.Namespace) -> int:
     _check(args)
     command = [*_QUIET, "-p", "course.plugin", "--rootdir", str(ROOT), "--solution", args.solution]
     if args.task is not None:
