@@ -60,9 +60,17 @@ def test_reset_says_what_it_did_and_how_to_go_back(place: Place, capsys: pytest.
     ]
     assert said(capsys, "reset --week 1 --day 1 --task 1").endswith("nothing to reset\n")
     place.file(BASICS).write_text("def softmax(")
-    assert "the whole of src/tiny_llm/model/basics.py was reset, because the file does not parse at line 1" in said(
-        capsys, "reset --week 1 --day 1"
-    )
+    text = said(capsys, "reset --week 1 --day 1")
+    assert "the whole of src/tiny_llm/model/basics.py was reset, because the file does not parse at line 1" in text
+    assert "with it went" not in text
+    place.file(BASICS).write_bytes(solved()[BASICS] + b"(")
+    text = said(capsys, "reset --week 1 --day 1 --task 1")
+    assert "with it went the code of Week 1 Day 1 Task 2 (" in text
+    place.file(BASICS).write_bytes(solved()[BASICS] + b"(")
+    assert told(capsys, "reset --week 1 --day 1 --task 1")["others"]
+    place.file(BASICS).write_bytes(solved()[BASICS])
+    text = said(capsys, f"reset --file {BASICS}")
+    assert text.startswith("src/tiny_llm/model/basics.py is as it was at the start\n")
     done = told(capsys, f"reset --file {place.file('model/norm.py')}")
     assert done["changed"] == ["src/tiny_llm/model/norm.py"]
     assert done["saved"] == saved_copies(place)[0].name
@@ -77,6 +85,9 @@ def test_reset_says_what_it_did_and_how_to_go_back(place: Place, capsys: pytest.
         ("reset --week 99 --day 1", "week 99 does not exist"),
         ("reset --week 1 --day 1 --task 99", "week 1 day 1 has no task 99"),
         ("reset --file model/basics.py --week 1", "--file takes back a whole file"),
+        ("reset --file README.md", "README.md is no file of the learner's"),
+        ("restore latest --diff --json", "leave out --json"),
+        ("restore --list --diff", "leave out --list"),
         ("reset --file model/none.py", "src/tiny_llm/model/none.py is no file of the course"),
         ("reset --file ../../etc/passwd", "../../etc/passwd is not in src/tiny_llm"),
         ("reset --file .", "'.' is no file of the learner's"),
@@ -116,8 +127,12 @@ def test_checkout_and_restore(place: Place, capsys: pytest.CaptureFixture[str]):
     assert "nothing was changed" in said(capsys, "checkout --week 2 --keep")
     assert f"+++ src/tiny_llm/mine.py ({name})" not in said(capsys, f"restore {name} --diff")
     assert "-def softmax" in said(capsys, f"restore {name} --diff --file {BASICS}")
+    assert "checkout" in name
+    assert "earlier tasks come from the reference, and all others are stubs; " in text
     assert "files are as they were in" in said(capsys, f"restore {name}")
     assert (tree(place), state.read_bytes()) == (before, progress)
+    assert "1 file is as it was in" in said(capsys, f"restore latest --file {BASICS}")
+    said(capsys, "restore latest")
     assert "already: nothing was changed" in said(capsys, f"restore {name}")
     assert told(capsys, "restore latest")["changed"]
     assert place.read(BASICS) == solved()[BASICS]

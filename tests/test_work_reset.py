@@ -14,7 +14,7 @@ from course.paths import REFERENCE, is_extension
 from course.starter import render_file
 from course.work.functions import functions, task_functions
 from course.work.place import Place
-from course.work.reset import reset_files, reset_tasks
+from course.work.reset import Whole, reset_files, reset_tasks
 from course.work.source import task_source, unwritten
 
 TASKS = curriculum().tasks
@@ -33,7 +33,7 @@ def test_each_task_alone(tmp_path: Path):
     place = make_place(tmp_path, solved())
     for task in TASKS:
         done = reset_tasks(curriculum(), [task], "reset", place)
-        assert done.whole == {}
+        assert done.whole == ()
         assert sorted(done.changed) == sorted(task.symbols)
         for name in task.symbols:
             mine = place.file(name).read_bytes()
@@ -52,7 +52,7 @@ def test_each_task_alone(tmp_path: Path):
 
 def test_all_tasks_of_the_course_at_once(tmp_path: Path):
     place = make_place(tmp_path, solved())
-    assert reset_tasks(curriculum(), TASKS, "reset", place).whole == {}
+    assert reset_tasks(curriculum(), TASKS, "reset", place).whole == ()
     assert all(set(unwritten(task, place)) == {s for names in task.symbols.values() for s in names} for task in TASKS)
     for name in curriculum().files:
         if is_extension(name):
@@ -65,7 +65,7 @@ def test_all_tasks_of_the_course_at_once(tmp_path: Path):
 def test_an_untouched_starter_is_left_alone(tmp_path: Path):
     place = make_place(tmp_path, starter())
     done = reset_tasks(curriculum(), TASKS, "reset", place)
-    assert done == ((), {}, None)
+    assert done == ((), (), None)
     assert tree(place) == starter()
     assert not place.saved.exists()
 
@@ -86,7 +86,7 @@ def reset_softmax(place: Place, content: bytes) -> tuple[bytes, dict[str, str]]:
     place.file(BASICS).write_bytes(content)
     done = reset_tasks(curriculum(), [SOFTMAX], "reset", place)
     assert done.saved.read(BASICS) == content
-    return place.file(BASICS).read_bytes(), done.whole
+    return place.file(BASICS).read_bytes(), {file.name: file.why for file in done.whole}
 
 
 def test_own_code_around_the_task_stays(place: Place, few: dict[str, bytes]):
@@ -190,7 +190,7 @@ def test_lines_that_were_counted_wrongly_are_noticed(
 def test_a_missing_file_is_written_anew(place: Place):
     place.file(BASICS).unlink()
     done = reset_tasks(curriculum(), [SOFTMAX], "reset", place)
-    assert done.whole == {BASICS: "it was missing"}
+    assert done.whole == (Whole(BASICS, "it was missing", ()),)
     assert place.read(BASICS) == starter()[BASICS]
 
 
@@ -220,10 +220,10 @@ def test_regions_of_kernels(place: Place, few: dict[str, bytes], old: bytes, new
     after = place.file(CPP).read_bytes()
     assert b"Week 2 Day 4 Task 1" in after
     if why:
-        assert why in done.whole[CPP]
+        assert why in done.whole[0].why
         assert after == starter()[CPP]
     else:
-        assert done.whole == {}
+        assert done.whole == ()
         assert after == starter()[CPP].replace(old, new)
 
 

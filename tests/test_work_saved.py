@@ -174,6 +174,7 @@ def test_a_full_disk_or_ctrl_c_at_any_moment_changes_nothing(
         assert "nothing was changed" in str(problem.value)
     assert tree(place) == FILES
     assert no_rubbish(place)
+    assert saved_copies(place) == []
 
 
 def test_a_failure_while_replacing_names_the_way_back(place: Place, monkeypatch: pytest.MonkeyPatch):

@@ -49,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from course.loop.sources import Sources
     from course.work.checkout import STATE, checkout, fill
     from course.work.checkpoint import before
+    from course.work.show import files
 
     curriculum = load()
     day = curriculum.day(args.week, args.day)
@@ -66,7 +67,9 @@ def run(args: argparse.Namespace) -> int:
     if done.saved is None:
         print(f"your files are at the beginning of {day.label} already: nothing was changed")
         return 0
-    print(f"{day.label}: {len(done.filled)} earlier tasks come from the reference, {len(done.changed)} files changed")
+    later = "" if args.keep else ", and all others are stubs"
+    earlier = "1 earlier task comes" if len(done.filled) == 1 else f"{len(done.filled) or 'no'} earlier tasks come"
+    print(f"{day.label}: {earlier} from the reference{later}; {files(len(done.changed))} changed")
     for name, why in done.whole.items():
         print(f"{HERE.show(name)} comes from the reference as a whole, because {why}")
     print(f"your earlier files are saved: pdm run restore {done.saved.name}")

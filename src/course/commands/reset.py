@@ -32,7 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", type=int, metavar="N", help="the task of the day (default: all of them)")
     parser.add_argument("--file", action="append", default=[], metavar="FILE", help="a file of the course; repeatable")
     parser.add_argument(
-        "--json", action="store_true", help='print {"changed": [...], "whole": {file: why}, "saved": name or null}'
+        "--json",
+        action="store_true",
+        help='print {"changed": [...], "whole": {file: why}, "others": [tasks whose code went with these], '
+        '"saved": name or null}',
     )
 
 
@@ -58,14 +61,20 @@ def run(args: argparse.Namespace) -> int:
         done = reset_tasks(curriculum, [task], f"reset-{task.week}.{task.day}.{task.number}", HERE)
     if args.json:
         saved = done.saved.name if done.saved else None
-        whole = {HERE.show(name): why for name, why in done.whole.items()}
-        print(json.dumps({"changed": list(map(HERE.show, done.changed)), "whole": whole, "saved": saved}))
+        whole = {HERE.show(file.name): file.why for file in done.whole}
+        others = [f"{task.week}.{task.day}.{task.number}" for file in done.whole for task in file.tasks]
+        told = {"changed": list(map(HERE.show, done.changed)), "whole": whole, "others": others, "saved": saved}
+        print(json.dumps(told))
         return 0
     if done.saved is None:
         print(f"{what} is as it was at the start: nothing to reset")
         return 0
-    print(f"{what} is as it was at the start, in {', '.join(map(HERE.show, done.changed))}")
-    for name, why in done.whole.items():
-        print(f"the whole of {HERE.show(name)} was reset, because {why}")
+    where = "" if args.file else f", in {', '.join(map(HERE.show, done.changed))}"
+    print(f"{what} {'are as they were' if len(args.file) > 1 else 'is as it was'} at the start{where}")
+    for file in done.whole:
+        print(f"the whole of {HERE.show(file.name)} was reset, because {file.why}")
+        if file.tasks:
+            names = ", ".join(f"{task.label} ({task.title})" for task in file.tasks)
+            print(f"with it went the code of {names}; it is in the saved copy")
     print(f"your files are saved: pdm run restore {done.saved.name}")
     return 0

@@ -45,7 +45,10 @@ def run(args: argparse.Namespace) -> int:
     from course.work.names import registry_name
     from course.work.restore import restore
     from course.work.saved import find
+    from course.work.show import files
 
+    if args.diff and (args.list or args.json):
+        raise CourseError(f"--diff prints differences for people: leave out --{'list' if args.list else 'json'}")
     if args.list:
         return _list(args.json)
     if args.name is None:
@@ -61,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
     elif before is None:
         print(f"your files are as in {saved.name} already: nothing was changed")
     else:
-        print(f"{len(changed)} files are as they were in {saved.name}")
+        are = "is as it was" if len(changed) == 1 else "are as they were"
+        print(f"{files(len(changed))} {are} in {saved.name}")
         print(f"those of before are saved: pdm run restore {LATEST} brings them back")
     return 0
 

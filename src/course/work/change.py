@@ -1,4 +1,4 @@
-"""The one way in which commands change the learner's files: saved first, prepared beside, then replaced all at once.
+"""The one way in which commands change the learner's files: prepared beside, saved, then replaced all at once.
 
 The caller holds `locked(place)`, from before it reads what it changes."""
 
@@ -23,7 +23,6 @@ def change(files: Mapping[str, bytes | None], reason: str, place: Place, keep: I
     if not differing:
         return None
     targets = {name: _target(place, name) for name in differing}
-    saved = save(reason, {*differing, *keep}, place)
     staged: dict[str, Path] = {}
     try:
         for name, content in differing.items():
@@ -31,6 +30,7 @@ def change(files: Mapping[str, bytes | None], reason: str, place: Place, keep: I
                 staged[name] = _stage(targets[name], content)
             elif targets[name].exists():
                 _may_delete(targets[name])
+        saved = save(reason, {*differing, *keep}, place)
     except BaseException as error:
         for path in staged.values():
             path.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from course.work.splice import splice
 
 
 class Whole(NamedTuple):
-    """A file that would be reset as a whole: why, and the other tasks whose code would go with it."""
+    """A file that is reset as a whole: why, and the other tasks whose code goes with it."""
 
     name: str
     why: str
@@ -24,10 +24,10 @@ class Whole(NamedTuple):
 
 
 class Reset(NamedTuple):
-    """What was done: the files that changed, those that were reset as a whole and why, and the copy made before."""
+    """What was done: files that changed, those reset as a whole, why and with which others' code, the copy before."""
 
     changed: tuple[str, ...]
-    whole: dict[str, str]
+    whole: tuple[Whole, ...]
     saved: Saved | None
 
 
@@ -38,8 +38,9 @@ def reset_tasks(curriculum: Curriculum, tasks: Collection[Task], reason: str, pl
     with locked(place):
         files = {name: _reset(curriculum, tasks, name, whole, place) for name in names}
         changed = [name for name in names if place.read(name) != files[name]]
+        told = [_whole(curriculum, tasks, name, why, place) for name, why in whole.items() if name in changed]
         saved = change(files, reason, place)
-    return Reset(tuple(changed), {name: why for name, why in whole.items() if name in changed}, saved)
+    return Reset(tuple(changed), tuple(told), saved)
 
 
 def reset_files(curriculum: Curriculum, names: Collection[str], reason: str, place: Place = HERE) -> Reset:
@@ -48,7 +49,7 @@ def reset_files(curriculum: Curriculum, names: Collection[str], reason: str, pla
         files = {name: pristine_file(curriculum, name, place) for name in names}
         changed = [name for name in names if place.read(name) != files[name]]
         saved = change(files, reason, place)
-    return Reset(tuple(changed), {}, saved)
+    return Reset(tuple(changed), (), saved)
 
 
 def whole_files(curriculum: Curriculum, task: Task, place: Place = HERE) -> list[Whole]:
@@ -56,17 +57,21 @@ def whole_files(curriculum: Curriculum, task: Task, place: Place = HERE) -> list
     whole: dict[str, str] = {}
     for name in task.symbols:
         _reset(curriculum, [task], name, whole, place)
-    found = []
-    for name, why in whole.items():
-        left, stubs = _stubs(place.read(name)), _stubs(pristine_file(curriculum, name, place))
-        others = dict.fromkeys(other for other in curriculum.files[name].tasks.values() if other is not task)
-        found.append(Whole(name, why, tuple(o for o in others if left[o.label] < stubs[o.label])))
-    return found
+    return [_whole(curriculum, [task], name, why, place) for name, why in whole.items()]
 
 
-def _stubs(content: bytes | None) -> Counter[str]:
+def _whole(curriculum: Curriculum, tasks: Collection[Task], name: str, why: str, place: Place) -> Whole:
+    mine = place.read(name)
+    if mine is None:
+        return Whole(name, why, ())
+    left, stubs = _stubs(mine), _stubs(pristine_file(curriculum, name, place))
+    others = dict.fromkeys(other for other in curriculum.files[name].tasks.values() if other not in tasks)
+    return Whole(name, why, tuple(other for other in others if left[other.label] < stubs[other.label]))
+
+
+def _stubs(content: bytes) -> Counter[str]:
     """How many stubs of each task a file holds."""
-    return Counter(stub.label for stub in find_stubs((content or b"").decode("utf-8", "replace")))
+    return Counter(stub.label for stub in find_stubs(content.decode("utf-8", "replace")))
 
 
 def _reset(curriculum: Curriculum, tasks: Collection[Task], name: str, whole: dict[str, str], place: Place) -> bytes:
