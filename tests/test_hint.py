@@ -109,6 +109,17 @@ def test_a_damaged_memory_starts_anew(state: Path, damage: str, capsys: pytest.C
     assert HINTS[1] in show(capsys)
 
 
+@pytest.mark.parametrize("damage", ["", "{", "[1]", "[" * 100_000])
+def test_a_damaged_memory_is_kept_and_told_once(state: Path, damage: str, capsys: pytest.CaptureFixture):
+    state.parent.mkdir()
+    state.write_text(damage)
+    assert (hints.read_state(state), hints.read_state(state)) == ({}, {})
+    told = capsys.readouterr()
+    line = ".course/state.json was damaged, and progress begins anew: it is kept as state.damaged.json\n"
+    assert (told.out, told.err) == ("", line)
+    assert (state.parent / "state.damaged.json").read_text() == damage
+
+
 def test_a_deleted_memory_starts_anew(state: Path, capsys: pytest.CaptureFixture):
     show(capsys)
     state.unlink()

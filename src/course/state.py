@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,12 +20,27 @@ _PATIENCE = 5.0  # s: nobody holds the lock longer than a moment, unless he was 
 
 
 def read_state(path: Path = STATE) -> State:
-    """The remembered values; none where the file is missing or damaged."""
+    """The remembered values; none where the file is missing. A damaged one is set aside, which one line tells."""
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    except OSError:
         return {}
-    return state if isinstance(state, dict) else {}
+    except (ValueError, RecursionError):
+        state = None
+    if isinstance(state, dict):
+        return state
+    _set_aside(path)
+    return {}
+
+
+def _set_aside(path: Path) -> None:
+    aside = path.with_name(f"{path.stem}.damaged{path.suffix}")
+    try:
+        os.replace(path, aside)
+        kept = f": it is kept as {aside.name}"
+    except OSError:
+        kept = ""
+    print(f"{path.parent.name}/{path.name} was damaged, and progress begins anew{kept}", file=sys.stderr)
 
 
 def update_state(change: Callable[[State], State], path: Path = STATE) -> None:
