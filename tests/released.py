@@ -7,7 +7,14 @@ from pathlib import Path
 
 from course import cli
 
-COURSE = 'title = "Serving, spring"\n[graded]\nweeks = [1]\n[points]\n"1.1.1" = 42\n"1.2" = 10\n'
+COURSE = """title = "Serving, spring"
+extra_files = ["model/mine.py"]
+[graded]
+weeks = [1]
+[points]
+"1.1.1" = 42
+"1.2" = 10
+"""
 
 
 def make_released(folder: Path) -> Path:

@@ -15,12 +15,14 @@ from course.grading.course_file import Course, load_course
 from course.paths import CURRICULUM, ROOT
 from course.release import adapt
 from course.release.archive import zipped
+from course.release.graded import how_graded
 from course.release.place import Plan, plan, write, write_file
 from course.release.points import with_points
 from course.release.selection import DESK, rules_for, select
 from course.release.student import RECORD, STARTER_ZIP, record
 from course.release.weeks import contents, week_of, without_later
 from course.release.workflow import GRADER, REPORTER, workflow
+from course.starter.header import header
 
 
 @pytest.fixture(scope="module")
@@ -218,3 +220,56 @@ def test_a_new_starter_and_dropped_files_are_no_changes_by_hand(tmp_path: Path):
     write(tmp_path, second, (), plan(tmp_path, second))
     assert {p.name for p in (tmp_path / "docs").iterdir()} == {"kept.md"}
     assert plan(tmp_path, second) == Plan((), (), (), ())
+
+
+def told(tmp_path: Path, curriculum: Curriculum, text: str, days: int = 100) -> str:
+    (tmp_path / "course.toml").write_text(text)
+    course = load_course(tmp_path / "course.toml", curriculum)
+    return how_graded(course, course.days[:days])
+
+
+def test_students_read_how_they_are_graded(curriculum: Curriculum, tmp_path: Path):
+    text = """extra_files = ["model/helpers.py", "extensions/src/own.h"]
+[graded]
+weeks = [1]
+days = ["2.1", "2.3"]
+[points]
+"1" = 60
+"2.1" = 20
+"2.3" = 20.5
+[late]
+deadline = 2027-02-28T23:59:00+01:00
+free_days = 3
+[hidden]
+share = 0.25
+[visibility]
+default = "visible"
+"1.2" = "after_due_date"
+"""
+    lines = told(tmp_path, curriculum, text).splitlines()
+    assert "Week 1, Week 2 Days 1 and 3, 100.5 points in all." in lines[0]
+    assert "first line, and `src/tiny_llm/model/helpers.py`, `src/extensions/src/own.h` if you" in lines[1]
+    assert (
+        "2027-02-28 23:59 (UTC+01:00), with 10 minutes of grace. Free late days: 3. Each one more costs 10 %"
+        in lines[2]
+    )
+    assert "25 % of a task's points" in lines[3]
+    assert lines[4].endswith("are shown at once or after the due date, by task.")
+    assert lines[5].endswith("are shown once they are published.")
+    assert len(lines) == 6
+    first = told(tmp_path, curriculum, text, 1)
+    assert "Week 1 Day 1, " in first
+    assert "more days follow" in first
+
+
+def test_what_the_course_file_leaves_open_is_not_told(curriculum: Curriculum, tmp_path: Path):
+    lines = told(tmp_path, curriculum, "").splitlines()
+    assert [line.partition("**:")[0] for line in lines] == ["- **What counts", "- **Graded files"]
+    late = told(tmp_path, curriculum, "[late]\ndeadline = 2027-02-28T23:59:00Z\n")
+    assert "(UTC+00:00), with 10 minutes of grace. Each late day costs 10 %" in late
+
+
+def test_files_that_a_grader_takes_say_so_in_their_first_line(curriculum: Curriculum):
+    for name, listed in curriculum.files.items():
+        if listed.tasks:
+            assert "This file is yours to edit" in header(listed).splitlines()[0], name

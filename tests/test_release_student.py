@@ -21,6 +21,7 @@ from course.release.place import Plan, plan, write
 from course.release.student import STARTER_ZIP, student
 from course.work.place import HERE, Place
 from course.work.pristine import pristine
+from course.work.strangers import EXTRA_FILES
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,9 @@ def test_the_learners_files_are_the_untouched_starter_also_in_the_archive(releas
 
 
 def test_later_weeks_and_own_points(released: Path):
-    assert {p.name for p in (released / "curriculum").iterdir()} == {"week1.toml", "starter.zip", "files.json"}
+    given = {"week1.toml", "starter.zip", "files.json", "extra_files.txt"}
+    assert {p.name for p in (released / "curriculum").iterdir()} == given
+    assert (released / EXTRA_FILES).read_text() == "model/mine.py\n"
     assert {p.name for p in (released / "tests_refsol").iterdir()} == {"week_1"}
     assert not list((released / "book/src").rglob("week[2-9]*.md"))
     assert not list((released / "book/src/quizzes").glob("week[2-9]*"))
@@ -122,6 +125,7 @@ def test_it_is_one_commit_of_everything(released: Path):
 def test_house_files_name_only_what_is_there(released: Path):
     readme = (released / "README.md").read_text()
     assert readme.startswith("# Serving, spring\n")
+    assert "`src/tiny_llm/model/mine.py`" in readme.partition("## How you are graded")[2]
     scripts = tomllib.loads((released / "pyproject.toml").read_text())["tool"]["pdm"]["scripts"]
     commands = {path.stem.replace("_", "-") for path in (released / "src/course/commands").glob("*.py")}
     assert {line.split()[3] for line in scripts.values()} <= commands

@@ -1,8 +1,10 @@
 """The README of a class's repository: only commands that work there, and only the weeks that are there."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
-from course.curriculum import Curriculum, Day, Task, points_text
+from course.curriculum import Curriculum, Day, points_text
+from course.grading.course_file import Course
+from course.release.graded import how_graded
 
 _TEXT = """\
 # {title}
@@ -42,6 +44,10 @@ and its chapter, and raises an error, or does not compile, until you replace its
 
 This copy of the course has no reference solution, so `checkout`, `solution` and `compare` say so and stop.
 
+## How you are graded
+
+{graded}
+
 ## Hand in
 
 {hand_in}
@@ -50,7 +56,7 @@ This copy of the course has no reference solution, so `checkout`, `solution` and
 
 | folder | what |
 |---|---|
-| `src/tiny_llm/`, `src/extensions/` | your code: the only files that are graded |
+| `src/tiny_llm/`, `src/extensions/` | your code; above stands which of these files are graded |
 | `tests_refsol/` | the graded tests |
 | `curriculum/` | weeks, days, tasks, points, hints |
 | `book/` | the chapters |
@@ -68,13 +74,20 @@ zip -r submission.zip src/tiny_llm src/extensions
 """
 
 
-def readme(title: str, curriculum: Curriculum, points: Callable[[Task], float], first: Day) -> bytes:
-    """The text for the weeks of `curriculum`; examples name the first graded day."""
+def readme(course: Course, kept: Curriculum, graded: Sequence[Day]) -> bytes:
+    """The text for the weeks of `kept`, of which `graded` days count; examples name the first of these."""
     weeks = "\n".join(
         f"| {week.week} | {week.title} | {len(week.days)} | "
-        f"{points_text(sum(points(task) for day in week.days for task in day.tasks))} |"
-        for week in curriculum.weeks
+        f"{points_text(sum(course.points_of(task) for day in week.days for task in day.tasks))} |"
+        for week in kept.weeks
     )
-    day = f"--week {first.week} --day {first.day}"
-    text = _TEXT.format(title=title, weeks=weeks, day=day, task=first.tasks[0].options, hand_in=_HAND_IN.strip())
+    first = graded[0]
+    text = _TEXT.format(
+        title=course.title,
+        weeks=weeks,
+        day=f"--week {first.week} --day {first.day}",
+        task=first.tasks[0].options,
+        graded=how_graded(course, graded),
+        hand_in=_HAND_IN.strip(),
+    )
     return text.encode()

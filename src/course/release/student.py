@@ -19,6 +19,7 @@ from course.release.workflow import workflow
 from course.work.owned import RELEASED
 from course.work.place import HERE, Place
 from course.work.pristine import pristine
+from course.work.strangers import EXTRA_FILES
 
 KEPT = (
     "AGENTS.md",
@@ -97,9 +98,11 @@ def _house(files: dict[str, bytes], course: Course, kept: Curriculum) -> dict[st
     if not graded:
         raise CourseError("no graded day is among these weeks: ask for more --weeks, or change [graded]")
     changed = {
-        "README.md": readme(course.title, kept, course.points_of, graded[0]),
+        "README.md": readme(course, kept, graded),
         WORKFLOW: workflow(graded, course.points_of).encode(),
     }
+    if course.extra_files:
+        changed[EXTRA_FILES] = "".join(f"{name}\n" for name in course.extra_files).encode()
     edits: dict[str, Callable[[str], str]] = {
         "pyproject.toml": lambda text: adapt.pyproject(text, commands),
         "AGENTS.md": adapt.agents,
