@@ -1,9 +1,12 @@
 """Of a submission only the learner's files are taken, however it is packed; what is odd is said."""
 
+import gzip
 import io
+import lzma
 import os
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +16,7 @@ import pytest
 from conftest import SmallCourse
 
 from course.curriculum import Curriculum, load
-from course.grading import archive, source
+from course.grading import archive, intake, source
 from course.grading.intake import Intake, collect
 from course.grading.layout import find_layouts
 from course.grading.source import Unreadable, revision
@@ -242,6 +245,124 @@ def test_tar_bombs_end_at_a_limit(tmp_path: Path, curriculum: Curriculum, monkey
         collect(bomb, curriculum)
 
 
+PACKED = [(zipfile.ZIP_BZIP2, "bzip2"), (zipfile.ZIP_LZMA, "lzma")]
+
+
+@pytest.mark.parametrize(("method", "kind"), PACKED)
+def test_zip_members_whose_unpacking_has_no_bound_are_not_unpacked(
+    tmp_path: Path, curriculum: Curriculum, method: int, kind: str
+):
+    with zipfile.ZipFile(tmp_path / "work.zip", "w") as file:
+        file.writestr(f"tiny_llm/{BASICS}", bytes(8 << 20), method)
+        file.writestr(f"tiny_llm/{MORE}", b"")
+    tracemalloc.start()
+    taken = collect(tmp_path / "work.zip", curriculum)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken.files == {MORE: b""}
+    assert f"cannot be read (it is packed with {kind}: zip it with ordinary compression, deflate)" in taken.notes[0]
+    assert peak < 4 << 20
+
+
+def test_encrypted_zip_members_are_noted(tmp_path: Path, curriculum: Curriculum):
+    path = zipped(tmp_path / "work.zip", below("tiny_llm/"))
+    data = bytearray(path.read_bytes())
+    for at in (data.index(b"PK\x03\x04") + 6, data.index(b"PK\x01\x02") + 8):
+        data[at] |= 1
+    path.write_bytes(data)
+    taken = collect(path, curriculum)
+    assert list(taken.files) == [MORE]
+    assert "cannot be read (it is encrypted: zip it without a password)" in taken.notes[0]
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("w:bz2", "bzip2"), ("w:xz", "xz")])
+def test_tar_files_other_than_gzip_are_refused_with_the_fix(
+    tmp_path: Path, curriculum: Curriculum, mode: str, kind: str
+):
+    path = tarred(tmp_path / "work.tar.gz", below("tiny_llm/"), mode)
+    with pytest.raises(Unreadable, match=f"is packed with {kind}, .* submit a folder, .zip or .tar.gz"):
+        collect(path, curriculum)
+
+
+def test_much_code_beside_the_task_files_is_not_kept(
+    tmp_path: Path, curriculum: Curriculum, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(intake, "MOST_OTHERS", 2 << 20)
+    own = {f"tiny_llm/own{n}.py": bytes(1 << 20) for n in range(5)}
+    taken = collect(zipped(tmp_path / "work.zip", below("tiny_llm/") | own), curriculum)
+    assert [len(content) >> 20 for content in taken.others.values()] == [1, 1, 0, 0, 0]
+
+
+def header(kind: bytes, content: bytes) -> bytes:
+    member = tarfile.TarInfo("header")
+    member.type, member.size = kind, len(content)
+    return member.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % 512)
+
+
+SHORT = header(tarfile.XHDTYPE, b"10 a=bbbb\n" * 6000)
+HEADERS = [
+    (header(tarfile.GNUTYPE_LONGNAME, b"a/" * 40_000), "names or attributes"),
+    (header(tarfile.GNUTYPE_LONGLINK, b"a/" * 40_000), "names or attributes"),
+    (header(tarfile.XHDTYPE, b"10 a=bbbb\n" * 8000), "names or attributes"),
+    (header(tarfile.SOLARIS_XHDTYPE, b"10 a=bbbb\n" * 8000), "names or attributes"),
+    ((SHORT + header(tarfile.REGTYPE, b"")) * 150, "names or attributes"),
+    (header(tarfile.XGLTYPE, b"10 a=bbbb\n" * 200), "attributes of all files"),
+    (header(tarfile.XHDTYPE, b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"), "sparse"),
+    (header(tarfile.GNUTYPE_SPARSE, b""), "sparse"),
+]
+
+
+@pytest.mark.parametrize(("start", "reason"), HEADERS)
+def test_tar_headers_are_bounded(tmp_path: Path, curriculum: Curriculum, start: bytes, reason: str):
+    with gzip.open(tmp_path / "work.tar.gz", "wb") as file:
+        file.write(start + header(tarfile.REGTYPE, b"") + bytes(1024))
+    with pytest.raises(Unreadable, match=reason):
+        collect(tmp_path / "work.tar.gz", curriculum)
+
+
+def test_usual_tar_headers_are_read(tmp_path: Path, curriculum: Curriculum):
+    long = "x" * 90 + "/" + "y" * 90 + "/é/tiny_llm/"
+    for format in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        with tarfile.open(tmp_path / "a.tar.gz", "w:gz", format=format, pax_headers={"comment": "0" * 40}) as file:
+            for name, content in below(long).items():
+                member = tarfile.TarInfo(name)
+                member.size, member.mtime = len(content), 1.5
+                file.addfile(member, io.BytesIO(content))
+        assert collect(tmp_path / "a.tar.gz", curriculum).files == WORK
+
+
+def test_gzip_of_many_pieces_ends(tmp_path: Path, curriculum: Curriculum, monkeypatch: pytest.MonkeyPatch):
+    path = tarred(tmp_path / "work.tar.gz", below("tiny_llm/"))
+    path.write_bytes(gzip.compress(b"") * 1000 + path.read_bytes())
+    assert collect(path, curriculum).files == WORK
+    monkeypatch.setattr(archive, "_MOST_READS", 1000)
+    with pytest.raises(Unreadable, match="too many pieces"):
+        collect(path, curriculum)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), IndexError("x"), struct.error("x"), lzma.LZMAError("x"), KeyError()])
+def test_whatever_an_archive_raises_is_told_in_a_line(
+    tmp_path: Path, curriculum: Curriculum, monkeypatch: pytest.MonkeyPatch, error: Exception
+):
+    def broken(*_: object) -> None:
+        raise error
+
+    path = zipped(tmp_path / "work.zip", below("tiny_llm/"))
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "open", broken)
+        assert f"cannot be read ({type(error).__name__}" in collect(path, curriculum).notes[0]
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile, "ZipFile", broken)
+        with pytest.raises(Unreadable, match=r"the archive cannot be read \(" + type(error).__name__):
+            collect(path, curriculum)
+
+
+def test_a_member_without_a_name_is_no_file(tmp_path: Path, curriculum: Curriculum):
+    path = zipped(tmp_path / "work.zip", below("tiny_llm/") | {"nameless": b"", "folder/": b""})
+    path.write_bytes(path.read_bytes().replace(b"nameless", bytes(8)))
+    assert collect(path, curriculum).files == WORK
+
+
 def test_a_zip_that_lies_about_sizes_is_read_no_further(tmp_path: Path, curriculum: Curriculum):
     path = zipped(tmp_path / "lie.zip", below("tiny_llm/") | {f"tiny_llm/{BASICS}": bytes(4 << 20)})
     data = path.read_bytes().replace(struct.pack("<I", 4 << 20), struct.pack("<I", 10))
@@ -267,6 +388,22 @@ def test_a_zip_with_a_huge_directory_is_refused_before_it_is_read(
     path = tmp_path / "many.zip"
     path.write_bytes(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 5, 5, 48 * 11, 0, 0))
     with pytest.raises(Unreadable, match="the archive holds more than 10 files"):
+        archive.Zip(path)
+
+
+def test_the_directory_of_a_large_zip_is_bounded_too(
+    tmp_path: Path, curriculum: Curriculum, monkeypatch: pytest.MonkeyPatch
+):
+    path = zipped(tmp_path / "work.zip", below("tiny_llm/") | {f"f{n}": b"" for n in range(40)})
+    data, end = path.read_bytes()[:-22], path.read_bytes()[-22:]
+    size, start = struct.unpack_from("<II", end, 12)
+    large = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 42, 42, size, start)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(data), 1)
+    path.write_bytes(data + large + locator + end[:12] + struct.pack("<I", 10) + end[16:])
+    assert collect(path, curriculum).files == WORK
+    monkeypatch.setattr(archive, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    with pytest.raises(Unreadable, match="holds more than 10 files"):
         archive.Zip(path)
 
 

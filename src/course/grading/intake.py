@@ -15,6 +15,7 @@ from course.grading.text import few, one_line
 
 MOST_SIZE = 1 << 20
 MOST_NOTES = 40
+MOST_OTHERS = 32 << 20
 _CODE = (".py", ".cpp", ".cc", ".c", ".h", ".hpp", ".metal", ".cmake")
 
 
@@ -125,15 +126,16 @@ class _Taker:
                 self.notes.append(f"{one_line(place)} is not UTF-8 text at byte {error.start}: save it as UTF-8")
 
     def others(self, taken: dict[str, bytes]) -> dict[str, bytes]:
-        """Code beside the files taken, by the names it would have."""
-        found = {}
+        """Code beside the files taken, by the names it would have; of too much code only the names."""
+        found, left = {}, MOST_OTHERS
         for place, kind in self._kinds.items():
             name = self._layout.name(place)
             if kind == "file" and name and name not in taken and place.endswith(_CODE) and not is_setting(place):
                 try:
-                    found[name] = self._source.read(place, MOST_SIZE + 1)
+                    found[name] = self._source.read(place, MOST_SIZE + 1) if left > 0 else b""
                 except OSError:
                     found[name] = b""
+                left -= len(found[name])
         return found
 
 
