@@ -48,6 +48,7 @@ for number, points in enumerate(map(float, values), 1):
 Path(options["--output"], "result.json").write_text(json.dumps({
     "title": "Test", "student": student, "submission": str(submission), "course": "", "seconds": 0.1,
     "started": "2026-10-01T12:00:00Z", "complete": not problem, "problem": problem, "tasks": tasks,
+    "ignored": sorted(path.name for path in submission.rglob("own_*.py")),
 }))
 """
 """Grades as the first line of a submission says: "points 10 5", "slow SECONDS 10 5", "hang", "crash", "mistake"."""

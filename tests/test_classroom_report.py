@@ -104,6 +104,21 @@ def test_the_summary_is_markdown_that_names_cannot_break() -> None:
     assert "- 1.1.1 Softmax: no maximum (2)" in text
 
 
+def test_files_of_a_students_own_that_were_not_graded_are_named() -> None:
+    own = _student("Ada", FAILING, ignored=("model/my_util.py",))
+    two = _student("Ben", FAILING, ignored=("a.py", "b.py"), ended="incomplete", problem="why")
+    out = StringIO()
+    print_table(Console(file=out, width=100), _report([own, two, _student("Cem", DONE)]))
+    rows = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert rows[1].endswith("  1 file not graded")
+    assert rows[2].endswith("  incomplete, 2 files not graded")
+    assert "Ada: 1 file not graded: model/my_util.py\n" in out.getvalue()
+    assert out.getvalue().count("extra_files") == 1
+    text = "\n".join(markdown(_report([own, two])))
+    assert "| 1 file not graded: model/my\\_util.py |" in text
+    assert "| incomplete: why; 2 files not graded: a.py, b.py |" in text
+
+
 @pytest.mark.parametrize("students", [[], STUDENTS[:1], STUDENTS, STUDENTS[3:]])
 def test_every_plot_is_drawn_as_svg_and_png(tmp_path: Path, students: list[StudentLine]) -> None:
     (tmp_path / "tasks-week-9.svg").write_text("of an earlier run")

@@ -42,6 +42,10 @@ def test_ten_submissions_are_graded_and_a_second_run_grades_only_what_changed(ro
     room.submit("new", "points 1 1")
     assert room.run().returncode == 0
     assert room.calls() == ["new", "s3"]
+    (room.root / "submissions/s5/src/tiny_llm/own_util.py").write_text("")
+    assert "s5: 1 file not graded: own_util.py\n" in room.run().stdout
+    assert room.calls() == ["s5"]
+    assert ",1 file not graded: own_util.py," in (room.out / "class.csv").read_text("utf-8")
     assert room.lines["s3"]["points"] == 19.0
     assert room.run("--again", "--week", "1").returncode == 0
     assert len(room.calls()) == 11

@@ -134,8 +134,11 @@ def test_what_else_a_submission_brings_is_left_aside_and_named(graded: Graded, t
     notes = "\n".join(grade.notes)
     assert "symbolic links are not followed; the starter's files are used: src/tiny_llm/model/more.py" in notes
     assert "settings of a submission are not used: src/tiny_llm/conftest.py, src/tiny_llm/model/conftest.py" in notes
-    assert "given code is graded as the course gives it, not as changed here: __init__.py, model/__init__.py" in notes
-    assert "not graded, as the course knows no such files: model/greek.py, model/huge.py (extra_files in" in notes
+    assert (
+        "given code is graded as the course gives it, not as changed here: `__init__.py`, `model/__init__.py`" in notes
+    )
+    assert "not graded, as the course knows no such files: `model/greek.py`, `model/huge.py`: put the code" in notes
+    assert grade.ignored == ("model/greek.py", "model/huge.py")
 
 
 CHEATS_ON_LARGE = """

@@ -20,7 +20,7 @@ from course.grading.formats import FORMATS, write
 from course.grading.formats.gradescope import encode as gradescope
 from course.grading.formats.sums import points_told
 from course.grading.grade import CaseGrade, Grade, HiddenGrade, LeaderboardEntry, TaskGrade, read
-from course.grading.text import clean
+from course.grading.text import clean, code
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "gradescope-results.json").read_text())
 NASTY = "]]>&<b>```\n# 9 of 9 points\n| total | | | 9/9 |\n=cmd()"
@@ -111,6 +111,12 @@ def test_a_failure_cannot_leave_its_fence():
     fence = re.search(r"^(`{3,})text$", text, re.MULTILINE)[1]
     assert len(fence) == 4
     assert text.count(f"\n{fence}") == 2
+
+
+def test_names_of_files_in_notes_are_code_and_all_else_stands_for_itself():
+    text = FORMATS["report.md"](grade(notes=("not `my_file.py`, *but* `<b>_x", "a\n`b"))).decode()
+    assert "- not `my_file.py`, \\*but\\* \\`\\<b\\>\\_x\n- a \\`b\n" in text
+    assert code("my_`x\n.py") == "`my_'x .py`"
 
 
 @settings(max_examples=60, deadline=None)

@@ -114,7 +114,7 @@ def test_missing_files_are_named(tmp_path: Path, curriculum: Curriculum):
     taken = collect(folder(tmp_path, {BASICS: b""}, "tiny_llm"), curriculum)
     assert taken.files == {BASICS: b""}
     assert taken.missing == (MORE,)
-    note = "not in the submission, so the starter's: model/more.py"
+    note = "not in the submission, so the starter's: `model/more.py`"
     assert about(taken, WORK, curriculum, curriculum.days) == [note]
     assert about(taken, WORK, curriculum, curriculum.days[:1]) == []
 
@@ -125,8 +125,9 @@ def test_code_beside_the_task_files_is_named_and_not_taken(tmp_path: Path, curri
     assert taken.files == WORK
     starter = WORK | {"__init__.py": b"", "model/__init__.py": b""}
     assert about(taken, starter, curriculum, curriculum.days) == [
-        "given code is graded as the course gives it, not as changed here: __init__.py",
-        "not graded, as the course knows no such files: model/helpers.py (extra_files in course.toml allows them)",
+        "given code is graded as the course gives it, not as changed here: `__init__.py`",
+        "not graded, as the course knows no such files: `model/helpers.py`: "
+        "put the code into the course's own files, or ask your instructor",
     ]
     allowed = collect(tmp_path, curriculum, ["model/helpers.py"])
     assert allowed.files == {**WORK, "model/helpers.py": b"x"}

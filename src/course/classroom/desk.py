@@ -95,7 +95,7 @@ def _taken(submission: Submission, course: Course) -> tuple[dict[str, bytes], tu
     """The files of a submission, and what else of it shows in the result."""
     try:
         taken = collect(submission.entry.path, course.curriculum, course.extra_files)
-        return taken.files, taken.notes
+        return taken.files, (*taken.notes, digest(taken.others, ()))
     except CourseError as error:
         return {}, (str(error), archive_digest(submission.entry.path))
 

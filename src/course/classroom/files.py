@@ -17,6 +17,7 @@ _LINE = (
     "max_points",
     "ended",
     "problem",
+    "remarks",
     "submission",
     "submitted",
     "time_from",

@@ -72,6 +72,7 @@ def _line(submission: Submission, student: Student, outcome: Outcome, late: Late
         ended=ended,
         problem=problem,
         notes=outcome.grade.notes if outcome.grade else (),
+        ignored=outcome.grade.ignored if outcome.grade else (),
         seconds=outcome.record.seconds,
         tasks=_tasks(outcome.grade),
     )

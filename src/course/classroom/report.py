@@ -9,6 +9,7 @@ from statistics import mean
 import msgspec
 
 from course.grading.grade import rounded
+from course.grading.text import few
 
 
 class TaskPoints(msgspec.Struct, frozen=True):
@@ -21,7 +22,8 @@ class TaskPoints(msgspec.Struct, frozen=True):
 
 class StudentLine(msgspec.Struct, frozen=True, kw_only=True):
     """One student. `points` as graded, `final` after late days; `ended`: "graded", "no submission", "unreadable",
-    "incomplete", "time limit" or "failed" (the grader itself), explained by `problem`. Times are ISO 8601 with offset.
+    "incomplete", "time limit" or "failed" (the grader itself), explained by `problem`. `ignored` are files of
+    the learner's own that the course does not know. Times are ISO 8601 with offset.
     """
 
     id: str
@@ -39,8 +41,20 @@ class StudentLine(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     problem: str = ""
     notes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     seconds: float = 0.0
     tasks: dict[str, TaskPoints] = {}
+
+    @property
+    def not_graded(self) -> str:
+        """How many files of the learner's own the course does not grade; "" for none."""
+        count = len(self.ignored)
+        return f"{count} file{'s' if count > 1 else ''} not graded" if count else ""
+
+    @property
+    def remarks(self) -> str:
+        """What an instructor should know of a submission that was graded."""
+        return f"{self.not_graded}: {few(self.ignored)}" if self.ignored else ""
 
 
 class SumLine(msgspec.Struct, frozen=True):

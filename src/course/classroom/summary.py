@@ -62,7 +62,8 @@ def _remark(line: StudentLine) -> str:
     parts = [] if line.listed else ["not in the roster"]
     parts += [line.ended] if line.ended != "graded" else []
     parts += [line.problem] if line.problem and line.ended != "no submission" else []
-    return ": ".join(parts)
+    found = ": ".join(parts)
+    return "; ".join(filter(None, (found, line.remarks)))
 
 
 def _plain(text: str) -> str:

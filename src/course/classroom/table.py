@@ -31,6 +31,10 @@ def print_table(console: "Console", report: ClassReport) -> None:
     for line in report.students:
         if line.problem and line.ended != "no submission":
             console.print(f"{line.name}: {line.problem}", soft_wrap=True)
+        if line.remarks:
+            console.print(f"{line.name}: {line.remarks}", soft_wrap=True)
+    if any(line.ignored for line in report.students):
+        console.print("extra_files in the course file names files that are graded too", soft_wrap=True)
     for pair in report.similar[:_MOST_PAIRS]:
         what = f"{pair.share:.0%} of their own code, most in {', '.join(pair.files[:2])}"
         console.print(f"look at {pair.first} and {pair.second}: they share {what}", soft_wrap=True)
@@ -62,7 +66,8 @@ def _table(report: ClassReport, groups: Groups) -> "Table":
     for line in report.students:
         ends = [str(line.days_late or ""), told(line.final)] if late else []
         cells = (*(told(_sum(line, keys)) for keys in groups.values()), told(line.points), *ends)
-        table.add_row(_cut(line.name), *cells, Text(_remark(line), _COLOURS.get(line.ended, "red")))
+        colour = "yellow" if line.ignored and line.ended == "graded" else _COLOURS.get(line.ended, "red")
+        table.add_row(_cut(line.name), *cells, Text(_remark(line), colour))
     table.add_section()
     there = [line for line in report.students if line.submission]
     for name, how in (("mean", mean), ("median", median)) if there else ():
@@ -77,7 +82,8 @@ def _cut(name: str) -> str:
 
 def _remark(line: StudentLine) -> str:
     parts = [] if line.listed else ["not in the roster"]
-    return ", ".join(parts + ([line.ended] if line.ended != "graded" else []))
+    parts += [line.ended] if line.ended != "graded" else []
+    return ", ".join(parts + ([line.not_graded] if line.ignored else []))
 
 
 def _sum(line: StudentLine, keys: Sequence[str]) -> float:

@@ -24,7 +24,7 @@ from course.grading.intake import collect
 from course.grading.runner import DayRun, Runner, Stop
 from course.grading.score import passes
 from course.grading.source import Unreadable
-from course.grading.tree import about, plant
+from course.grading.tree import about, plant, unknown
 from course.paths import CURRICULUM, TESTS
 
 Say = Callable[[str], None]
@@ -88,6 +88,7 @@ class Desk:
         intake = collect(submission, self.course.curriculum, self.course.extra_files)
         draft.revision = intake.revision
         draft.notes += [*intake.notes, *about(intake, self.starter, self.course.curriculum, self.days)]
+        draft.ignored = tuple(unknown(intake, self.starter))
         with _folders() as (tree, own):
             plant(tree, self.starter, intake.files)
             boundary = Boundary(str(tree), self.mode, _limits(self.course))

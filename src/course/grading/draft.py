@@ -18,6 +18,7 @@ from course.grading.version import course_version
 
 _UNFINISHED = "grading has not come to its end: it still runs, or was killed"
 _MOST_PROBLEM = 2000
+_MOST_IGNORED = 100
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Draft:
     revision: str = ""
     problem: str = _UNFINISHED
     notes: list[str] = field(default_factory=list)
+    ignored: tuple[str, ...] = ()
     public: dict[Day, DayRun] = field(default_factory=dict)
     variants: dict[Day, list[DayRun]] = field(default_factory=lambda: defaultdict(list))
     started: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
@@ -72,6 +74,7 @@ class Draft:
             mode=self.mode,
             protections=self.protections,
             notes=tuple(clean(note, 500) for note in self.notes),
+            ignored=tuple(one_line(name) for name in self.ignored[:_MOST_IGNORED]),
             problem=clean(self.problem, _MOST_PROBLEM),
             complete=not self.problem,
             tasks=tuple(tasks),

@@ -102,7 +102,10 @@ class LeaderboardEntry(msgspec.Struct, frozen=True):
 
 
 class Grade(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. `complete`: everything asked for was run to its end; else `problem` says what was not, and why."""
+    """All of it. `complete`: everything asked for was run to its end; else `problem` says what was not, and why.
+
+    `ignored` are the learner's own files, which the course does not know: code that uses them fails.
+    """
 
     format: int = FORMAT
     title: str
@@ -115,6 +118,7 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     mode: str = ""
     protections: tuple[Protection, ...] = ()
     notes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     problem: str = ""
     complete: bool
     tasks: tuple[TaskGrade, ...]

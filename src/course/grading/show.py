@@ -18,6 +18,8 @@ def show(grade: Grade, output: Path) -> None:
     out.print(_table(grade))
     for note in grade.notes:
         out.print(f"note: {note}")
+    if grade.ignored:
+        out.print("extra_files in the course file names files that are graded too")
     for protection in grade.protections:
         if not protection.on:
             out.print(f"no protection: {protection.name} ({protection.detail})")

@@ -22,6 +22,12 @@ def one_line(text: str, most: int = 200) -> str:
     return clean(" ".join(text.split()), most)
 
 
+def code(name: str) -> str:
+    """A name on one line, as code in Markdown."""
+    plain = one_line(name, 80).replace("`", "'")
+    return f"`{plain}`"
+
+
 def few(names: Sequence[str], most: int = 5) -> str:
     """The first of some names, and how many there are beside them."""
     shown = ", ".join(one_line(name, 80) for name in names[:most])

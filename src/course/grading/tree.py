@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course.curriculum import Curriculum, Day
 from course.grading.intake import Intake
-from course.grading.text import few
+from course.grading.text import code, few
 from course.paths import source_file
 
 PACKAGE = "tiny_llm"
@@ -31,10 +31,16 @@ def about(intake: Intake, starter: Mapping[str, bytes], curriculum: Curriculum, 
     missing = [name for name in intake.missing if name in needed]
     changed = sorted(name for name, content in intake.others.items() if name in starter and starter[name] != content)
     given = [name for name in changed if name not in curriculum.files or not curriculum.files[name].tasks]
-    own = sorted(name for name in intake.others if name not in starter)
+    own = unknown(intake, starter)
     notes = {
         "not in the submission, so the starter's: {}": missing,
         "given code is graded as the course gives it, not as changed here: {}": given,
-        "not graded, as the course knows no such files: {} (extra_files in course.toml allows them)": own,
+        "not graded, as the course knows no such files: {}: "
+        "put the code into the course's own files, or ask your instructor": own,
     }
-    return [text.format(few(names)) for text, names in notes.items() if names]
+    return [text.format(few(list(map(code, names)))) for text, names in notes.items() if names]
+
+
+def unknown(intake: Intake, starter: Mapping[str, bytes]) -> list[str]:
+    """The learner's own files: the course has none of these names, and does not grade them."""
+    return sorted(name for name in intake.others if name not in starter)

@@ -6,6 +6,7 @@ from course.grading.formats.gradescope import hidden_output
 from course.grading.grade import Grade, TaskGrade, told
 
 _TICKS = re.compile("`+")
+_CODE = re.compile("(`[^`]+`)")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!&])")
 
 
@@ -20,6 +21,12 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
+def _noted(text: str) -> str:
+    """The same, but for names that stand as code in it."""
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(part if number % 2 else _SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts))
+
+
 def _head(grade: Grade) -> list[str]:
     who = f"{grade.student} ({grade.submission})" if grade.student else grade.submission
     facts = [f"Submission: {escaped(who)}", f"Course: {escaped(grade.course)}"]
@@ -28,7 +35,7 @@ def _head(grade: Grade) -> list[str]:
     facts.append(
         f"Graded: {grade.started:%Y-%m-%d %H:%M} UTC in {grade.seconds:.0f} s, boundary: {grade.mode or 'none'}"
     )
-    notes = [f"- {escaped(note)}" for note in grade.notes]
+    notes = [f"- {_noted(note)}" for note in grade.notes]
     off = [f"- no protection: {escaped(p.name)} ({escaped(p.detail)})" for p in grade.protections if not p.on]
     return [
         f"# {escaped(grade.title)}: {told(grade.points)} of {told(grade.max_points)} points",
