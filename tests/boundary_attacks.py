@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -161,6 +162,52 @@ def writes_large_file(x):
         for _ in range(x):
             file.write(bytes(1 << 20))
     return x
+
+
+def writes_into_cache(x):
+    """x: MB, in files of 4 MB."""
+    for i in range(x // 4):
+        Path(os.environ["XDG_CACHE_HOME"], f"{i}").write_bytes(bytes(4 << 20))
+    time.sleep(0.5)
+    return x
+
+
+def writes_nameless_files(x):
+    """x: MB, in open files of 8 MB that have no name."""
+    kept = []
+    for _ in range(x // 8):
+        kept.append(tempfile.TemporaryFile())  # noqa: SIM115
+        kept[-1].write(bytes(8 << 20))
+        kept[-1].flush()
+    time.sleep(0.5)
+    return x
+
+
+def writes_memory_files(x):
+    """x: MB, in files of 8 MB that lie in memory."""
+    for i in range(x // 8):
+        os.write(os.memfd_create(f"{i}"), bytes(8 << 20))
+    time.sleep(0.5)
+    return x
+
+
+def writes_empty_files(x):
+    """x: how many."""
+    for i in range(x):
+        os.close(os.open(f"{os.environ['TMPDIR']}/{i}", os.O_CREAT | os.O_WRONLY, 0o600))
+    time.sleep(0.5)
+    return x
+
+
+def nests_folders(x):
+    """x: [levels, s to stay]."""
+    os.chdir(os.environ["TMPDIR"])
+    for _ in range(x[0]):
+        os.mkdir("d")
+        os.chdir("d")
+    Path("file").write_text("deep")
+    time.sleep(x[1])
+    return x[0]
 
 
 def prints_much(x):

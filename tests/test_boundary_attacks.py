@@ -212,6 +212,39 @@ def test_disk_bomb(at: Attacked):
     assert "No space left on device" in said or "wrote more than 48 MB" in said
 
 
+def test_cache_counts_as_files_and_is_not_left_full(at: Attacked):
+    said = at.fails("writes_into_cache", 80)
+    assert "No space left on device" in said or "wrote more than 48 MB" in said
+    if not at.promises("namespaces"):  # where it has a size of its own
+        assert at.call("writes_into_cache", 8) == 8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which files a process has open")
+@pytest.mark.parametrize("attack", ["writes_nameless_files", "writes_memory_files"])
+def test_files_without_a_name(at: Attacked, attack: str):
+    said = at.fails(attack, 80)
+    assert "No space left on device" in said or "wrote more than 48 MB" in said
+
+
+def test_empty_files(at: Attacked):
+    if at.promises("user limits"):
+        assert "wrote more than 48 MB" in at.fails("writes_empty_files", 14_000, timeout=40.0)
+
+
+def test_deeply_nested_folders_are_removed(at: Attacked):
+    with suppress(Stopped):  # it may be found while it nests them
+        at.call("nests_folders", [3000, 0.0])
+    places = at.observer._zygote.places
+    assert at.call("lists_home") == [[], []]
+    at.observer.close()
+    assert not any(place.exists() for place in places)
+
+
+def test_deeply_nested_folders_hide_nothing(at: Attacked):
+    if at.promises("user limits"):
+        assert "nested folders too deeply" in at.fails("nests_folders", [3000, 1.0])
+
+
 def test_large_file(at: Attacked):
     assert "File too large" in at.fails("writes_large_file", 20, Raised)
 

@@ -3,12 +3,12 @@
 Runs in the zygote. The mode says who is killed: all processes of the namespace, of the user, or below this one."""
 
 import os
-import shutil
 import signal
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from course.boundary.disk import TooDeep, empty, used
 from course.boundary.order import Order
 from course.boundary.uids import kill_user
 
@@ -32,8 +32,20 @@ def end_all(order: Order) -> int:
 
         fresh_scratch(order)
     else:
-        _empty(Path(order.scratch))
+        empty(Path(order.scratch))
+        _bound_cache(order)
     return ended
+
+
+def _bound_cache(order: Order) -> None:
+    """Kernels that were compiled stay for the next case, but never so many that it could not write its own."""
+    most = order.limits.scratch_mb << 19
+    try:
+        if used([Path(order.cache)], most) <= most:
+            return
+    except TooDeep:
+        pass
+    empty(Path(order.cache))
 
 
 def _kill(order: Order) -> None:
@@ -78,13 +90,3 @@ def _below(pid: int) -> list[int]:
         new = [child for parent in new for child in children.get(parent, ())]
         found += new
     return found
-
-
-def _empty(folder: Path) -> None:
-    """Remove what is in a folder; it itself stays."""
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                os.unlink(entry.path)

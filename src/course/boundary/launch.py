@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from course.boundary import sight
+from course.boundary.disk import remove
 from course.boundary.order import REPLY_SIZE, Order, Reply
 from course.boundary.root import CACHE, SCRATCH, TREE
 from course.boundary.settings import Boundary
@@ -50,7 +50,7 @@ class Zygote:
             with other:
                 order = self._order(boundary, tests, package, forbiddable)
                 self.uid = order.uid
-                self.scratch = None if boundary.mode == "namespaces" else Path(order.scratch)
+                self.places = [] if boundary.mode == "namespaces" else [Path(order.scratch), Path(order.cache)]
                 self._start(other.fileno())
             send(self.control.fileno(), msgspec.json.encode(order))
             self.forks = bool(self.reply(time.monotonic() + _START).number)
@@ -130,7 +130,7 @@ class Zygote:
     def _folders(self, uid: int | None) -> tuple[str, str]:
         """A scratch folder and a cache on the disk, of the user that runs learner code."""
         base = Path(tempfile.mkdtemp(prefix="tiny-llm-"))
-        self._stack.callback(shutil.rmtree, base, ignore_errors=True)
+        self._stack.callback(remove, base)
         base.chmod(0o711)
         for name in ("scratch", "cache"):
             (base / name).mkdir(mode=0o700)

@@ -72,7 +72,7 @@ class Sandboxed:
         """The case's process, and whatever is needed for it. Raises `NoStart`."""
         if not self._zygote:
             self._zygote = Zygote(*self._arguments)
-            self._watch = Watch(self._zygote.pid, self._boundary.limits, self._zygote.scratch, self._zygote.uid)
+            self._watch = Watch(self._zygote.pid, self._boundary.limits, self._zygote.places, self._zygote.uid)
         return Exchange(self._zygote, self._watch, self._boundary.limits)
 
     def _ask(self, number: int, data: bytes, timeout: float) -> tuple[object] | Failure:

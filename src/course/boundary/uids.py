@@ -4,7 +4,6 @@ The users need no entry in the password file. Who has which is known by locks on
 
 import fcntl
 import os
-import shutil
 import signal
 import stat
 import tempfile
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from course.boundary.disk import remove
 from course.errors import CourseError
 from course.paths import ROOT
 
@@ -78,10 +78,7 @@ def clear_user(uid: int) -> None:
             raise TimeoutError(f"processes of user {uid} do not end")
         time.sleep(0.005)
     for path in files_of(uid):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        remove(path)
 
 
 def files_of(uid: int) -> list[Path]:

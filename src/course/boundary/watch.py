@@ -2,13 +2,13 @@
 holds them together, and also holds root."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 import psutil
 
+from course.boundary.disk import TooDeep, room, used
 from course.boundary.settings import Limits
 from course.boundary.uids import files_of
 
@@ -17,11 +17,11 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
 
 
 class Watch:
-    """The processes below the process `pid`, which itself is the grader's; the folder they write to, if it is on the
-    disk; and the user that is theirs alone, if any."""
+    """The processes below the process `pid`, which itself is the grader's; the folders on the disk that they write to;
+    and the user that is theirs alone, if any."""
 
-    def __init__(self, pid: int, limits: Limits, scratch: Path | None, uid: int | None) -> None:
-        self._limits, self._scratch, self._uid = limits, scratch, uid
+    def __init__(self, pid: int, limits: Limits, places: Sequence[Path], uid: int | None) -> None:
+        self._limits, self._places, self._uid = limits, places, uid
         self._started = psutil.Process(pid)
         self._own = {pid} | {child.pid for child in self._started.children()}
 
@@ -33,21 +33,19 @@ class Watch:
             return f"your code started more than {limits.processes} processes"
         if _resident(processes) > limits.memory_mb * _MB and _share(processes) > limits.memory_mb * _MB:
             return f"your code used more than {limits.memory_mb} MB of memory"
-        if self._written(limits.scratch_mb * _MB) > limits.scratch_mb * _MB:
-            return f"your code wrote more than {limits.scratch_mb} MB to files"
+        try:
+            if self._written(processes, limits.scratch_mb * _MB) > limits.scratch_mb * _MB:
+                return f"your code wrote more than {limits.scratch_mb} MB to files"
+        except TooDeep:
+            return "your code nested folders too deeply"
         return None
 
-    def _written(self, enough: int) -> int:
-        """Bytes on the disk; stops counting at `enough`. Memory that looks like a disk has a size of its own."""
-        if self._scratch is None:
-            return 0
-        elsewhere = files_of(self._uid) if self._uid is not None else []
-        total = 0
-        for size in chain.from_iterable(map(_sizes, [self._scratch, *elsewhere])):
-            total += size
-            if total > enough:
-                break
-        return total
+    def _written(self, processes: list[psutil.Process], enough: int) -> int:
+        """Bytes on the disk; stops counting at `enough`. Memory that looks like a disk has a size of its own, but files
+        that have no name count everywhere: they may lie in memory, too. Raises TooDeep."""
+        elsewhere = files_of(self._uid) if self._uid is not None and self._places else []
+        total = used([*self._places, *elsewhere], enough)
+        return total if total > enough else total + _nameless(processes)
 
     def _processes(self) -> list[psutil.Process]:
         with suppress(*_GONE):
@@ -74,10 +72,14 @@ def _share(processes: list[psutil.Process]) -> int:
     return total
 
 
-def _sizes(place: Path) -> Iterator[int]:
-    with suppress(OSError):
-        yield os.lstat(place).st_blocks * 512
-    for path, folders, names in os.walk(place):
-        for name in (*folders, *names):
-            with suppress(OSError):
-                yield os.lstat(os.path.join(path, name)).st_blocks * 512
+def _nameless(processes: list[psutil.Process]) -> int:
+    """Bytes of files that were removed, or never had a name, but are open. Linux only."""
+    found: dict[tuple[int, int], int] = {}
+    for process in processes:
+        with suppress(OSError):
+            for entry in os.scandir(f"/proc/{process.pid}/fd"):
+                with suppress(OSError):
+                    if os.readlink(entry.path).endswith(" (deleted)"):
+                        status = os.stat(entry.path)
+                        found[status.st_dev, status.st_ino] = room(status)
+    return sum(found.values())
