@@ -319,12 +319,12 @@ def _unfinished(output: Path) -> str:
     [
         ([], "name one submission, or use --self-check"),
         (["x", "--self-check"], "name one submission, or use --self-check without one"),
-        (["x", "--day", "1"], "--day 1 needs --week"),
-        (["x", "--jobs", "0"], "--jobs 0 is less than 1"),
-        (["x", "--week", "99"], "week 99 does not exist"),
-        (["x", "--course", "/nothing.toml"], "/nothing.toml cannot be read"),
-        (["x", "--seeds", "/nothing"], "the secret of the hidden variants, /nothing, cannot be read"),
-        (["x", "--boundary", "wall"], "wall"),
+        ([".", "--day", "1"], "--day 1 needs --week"),
+        ([".", "--jobs", "0"], "--jobs 0 is less than 1"),
+        ([".", "--week", "99"], "week 99 does not exist"),
+        ([".", "--course", "/nothing.toml"], "/nothing.toml cannot be read"),
+        ([".", "--seeds", "/nothing"], "the secret of the hidden variants, /nothing, cannot be read"),
+        ([".", "--boundary", "wall"], "wall"),
     ],
 )
 def test_an_instructors_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], text: str):
@@ -332,6 +332,13 @@ def test_an_instructors_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]
     error = capsys.readouterr().err
     assert text in error
     assert error.count("\n") == 1
+
+
+def test_a_mistyped_submission_is_no_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["grade", str(tmp_path / "alise.zip"), "--output", str(tmp_path / "out")]) == 2
+    name = f"{tmp_path}/alise.zip"
+    assert f"{name} does not exist: name a folder, a .zip or a .tar.gz\n" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_stop_has_a_reason_of_its_own():

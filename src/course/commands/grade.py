@@ -1,6 +1,7 @@
 """`pdm run grade`: one submission, from a folder or an archive to points and result files."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     if args.self_check == bool(args.submission):
         raise CourseError("name one submission, or use --self-check" + (" without one" if args.submission else ""))
+    if args.submission and not os.path.lexists(args.submission):
+        raise CourseError(f"{args.submission} does not exist: name a folder, a .zip or a .tar.gz")
     if args.day is not None and args.week is None:
         raise CourseError(f"--day {args.day} needs --week: say of which week the day is")
     if args.jobs < 1:
