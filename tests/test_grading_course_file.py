@@ -70,7 +70,8 @@ def test_graded_days_are_weeks_and_days(tmp_path: Path, curriculum: Curriculum):
 
 MISTAKES = {
     "title = 3": 'title = 3 is not a text: try title = "Serving LLMs, spring"',
-    "titel = 'x'": "titel is no key of a course file: did you mean title? choose from title, extra_files",
+    "titel = 'x'": "titel is no key of a course file: did you mean title? choose from title, extra_files; "
+    "the tables are [graded], [points],",
     "[grade]\nx = 1": "[grade] is no table of a course file: did you mean graded? choose from graded, points,",
     "points = 3": "points is a table: write [points] on a line of its own",
     "[graded]\nweeks = [7]": '"7" in [graded.weeks]: week 7 does not exist: choose from 1',
@@ -83,6 +84,9 @@ MISTAKES = {
     '[points]\n"1.1" = inf': "= inf in [points] is not a number",
     '[points]\n"1.1" = 3\n"1.1.2" = 4': 'points "1.1.2" and "1.1" both set Week 1 Day 1 Task 2: keep one of them',
     "[points]\nfirst = 3": 'points.first is no key of a course file: choose from "week.day.task", "week.day"',
+    "[points]\n1.1.3 = 20": '1.1.3 in [points] is read as tables: write "1.1.3" = 20, with quotes',
+    "[points.1]\n1 = 7.5": '1.1 in [points] is read as tables: write "1.1" = 7.5, with quotes',
+    '[visibility]\n1.1 = "hidden"': 'write "1.1" = "hidden", with quotes',
     '[visibility]\ndefault = "open"': "is not one of visible, after_due_date, after_published, hidden",
     '[visibility]\n"1.9" = "hidden"': '"1.9" in [visibility]: week 1 has no day 9: choose from 1, 2',
     "[hidden]\nseeds = 0": "seeds = 0 in [hidden] is not a whole number from 1 to 20: try seeds = 2",

@@ -126,14 +126,30 @@ def check(file: str, data: Mapping[str, object]) -> dict[str, dict[str, object]]
 
 def _check_key(file: str, table: str, key: str, value: object) -> None:
     rules, name = TABLES[table], f"{table}.{key}" if table else key
+    if "*" in rules and isinstance(value, dict):
+        raise CourseError(f"{file}: {_unquoted(table, key, value)}")
     rule = rules.get(key) or (rules.get("*") if _NUMBER.fullmatch(key) else None)
     if rule is None:
         known = [rule for rule in rules if rule != "*"] + (['"week.day.task"', '"week.day"'] if "*" in rules else [])
-        raise CourseError(f"{file}: {name} is no key of a course file: {_choose(key, known)}")
+        tables = "" if table else f"; the tables are {', '.join(f'[{name}]' for name in TABLES if name)}"
+        raise CourseError(f"{file}: {name} is no key of a course file: {_choose(key, known)}{tables}")
     if not rule.holds(value):
         label = f'"{key}"' if rule is rules.get("*") else key
         where = f" in [{table}]" if table else ""
         raise CourseError(f"{file}: {label} = {_shown(value)}{where} is not {rule.limit}: try {label} = {rule.example}")
+
+
+def _unquoted(table: str, key: str, value: Mapping[str, object]) -> str:
+    """TOML takes 1.1.3 without quotes for tables in tables."""
+    found: object = value
+    while isinstance(found, dict) and found:
+        name, found = next(iter(found.items()))
+        key = f"{key}.{name}"
+    return f'{key} in [{table}] is read as tables: write "{key}" = {_toml(found)}, with quotes'
+
+
+def _toml(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else _shown(value)
 
 
 def _shown(value: object) -> str:
