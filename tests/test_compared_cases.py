@@ -12,7 +12,10 @@ from conftest import SmallCourse
 from course import cli
 from course.compared import compare as whole
 from course.compared import measure
-from course.compared.comparison import CaseComparison, Comparison
+from course.compared.agreement import Agreement
+from course.compared.comparison import CaseComparison, Comparison, Measured, Spread
+from course.compared.report import show
+from course.compared.words import summary
 from course.curriculum import load
 from course.errors import CourseError
 
@@ -208,6 +211,34 @@ def test_the_command_prints_a_table(
     shown = capsys.readouterr().out
     assert "Second" in shown
     assert "- your values are right" in shown
+
+
+LONG = "ANameThatIsLongerThanTheOthersAndHasNoRoomInEightyColumns"
+
+
+def of(name: str, **fields: object) -> CaseComparison:
+    side = Measured(Spread.of([0.02]), 2**20, 0)
+    ratio = Spread(1.4, 1.3, 1.6)
+    case = CaseComparison(name, "p", "passes", 2, 2, learner=side, reference=side, ratio=ratio, quickest=1.2)
+    return msgspec.structs.replace(case, **fields)
+
+
+def test_the_report_fits_and_does_not_contradict_itself(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    wrong = of("Wrong", state="fails", passed=1, problem="these values are wrong " * 8)
+    cases = (of(LONG, agreement=Agreement("equal")), wrong)
+    show(Comparison("1.1.1", "T", "tiny_llm", "tiny_llm_ref", "fails", summary(cases, False), cases, False, {}))
+    text = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in text.splitlines())
+    row = text.splitlines()[3]
+    assert row.startswith(LONG[:20])
+    assert "...  equal" in row
+    assert "1.20x" in row
+    assert "1.2 times slower than the reference" in " ".join(text.split())
+    assert " ".join(text.split()).count("these values are wrong") == 8
+    assert "- 1 of 2 cases does not pass\n" in text
 
 
 def test_the_command_draws(command: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

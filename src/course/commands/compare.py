@@ -17,8 +17,9 @@ is still to be written shows the reference's numbers alone.
 
 Values are compared on all inputs of a case; what differs between two runs of the reference itself is left out. Time,
 memory and kernels are measured on the largest inputs: readings are taken in turn, so that a busy machine disturbs both
-alike, and the ratio is the median of neighbouring readings. The cases are small, so much of a short time is Python's.
-Metal kernels run on the emulator here, where times say little and counters say all.
+alike. The ratio of times is that of the quickest readings or the median of neighbouring ones, whichever says less. The
+cases are small, so much of a short time is Python's. Metal kernels run on the emulator here, where times say little and
+counters say all.
 
 --json prints one object: "task", "title", "learner", "reference", "state" (passes, fails, to do, stops), "summary"
 (the sentences), "emulated", "machine", and "cases", each with "name", "property", "state", "passed" of "inputs",

@@ -57,7 +57,7 @@ def _ratios(case: CaseComparison) -> dict[str, float]:
     """By kind, where both sides have a number."""
     if not (case.ratio and case.learner and case.reference):
         return {}
-    found = {"time": case.ratio.median}
+    found = {"time": case.slower}
     if case.reference.bytes and max(case.learner.bytes, case.reference.bytes) >= SMALL:
         found["memory"] = case.learner.bytes / case.reference.bytes
     for kernel in case.reference.counters:

@@ -1,5 +1,6 @@
 """A comparison for a terminal: a table of cases, one of kernels where there are any, and the sentences."""
 
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from course.compared.words import size
 from course.console import console
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 _SHOWN = (
@@ -23,6 +25,9 @@ _SHOWN = (
     "atomics",
 )
 """Counters that are shown; --json has all."""
+_LEAST, _SHORTEST = 40, 12
+"""Columns of text, and of the name of a case, that even the narrowest terminal gets."""
+_ANY = 1000
 _COLOURS = {"passes": "green", "fails": "red", "stops": "red", "to do": "yellow"}
 
 
@@ -30,18 +35,38 @@ def show(comparison: Comparison) -> None:
     """Print all of it."""
     out = console()
     packages = f"{comparison.learner} beside {comparison.reference}"
-    out.print(f"{comparison.task} {comparison.title}: {packages}\n", soft_wrap=True)
-    out.print(_cases(comparison))
+    _say(out, f"{comparison.task} {comparison.title}: {packages}")
+    out.print()
+    out.print(_fitting(out, comparison, _cases))
     if any(case.reference and case.reference.calls for case in comparison.cases):
         out.print()
-        out.print(_kernels(comparison))
+        out.print(_fitting(out, comparison, _kernels))
     out.print()
     for problem, cases in _problems(comparison).items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
         first = f"{cases[0].name} ({cases[0].passed} of {cases[0].inputs} pass){more}"
-        out.print(f"{first}: {problem}", style="red", soft_wrap=True)
+        _say(out, f"{first}: {problem}", "red")
     for sentence in comparison.summary:
-        out.print(f"- {sentence}")
+        _say(out, f"- {sentence}")
+
+
+def _say(out: "Console", text: str, style: str | None = None) -> None:
+    """A paragraph of the terminal's width; its later lines are indented, and no word is broken."""
+    width = max(out.width, _LEAST)
+    lines = textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    out.print("\n".join(lines), style=style, soft_wrap=True)
+
+
+def _fitting(out: "Console", comparison: Comparison, table: Callable[[Comparison, int], "Table"]) -> "Table":
+    """The table with names of cases as long as the terminal has room for them."""
+    longest = max(len(case.name) for case in comparison.cases)
+    whole = table(comparison, longest)
+    missing = out.measure(whole, options=out.options.update(max_width=_ANY)).maximum - out.width
+    return table(comparison, max(longest - missing, _SHORTEST)) if missing > 0 else whole
+
+
+def _cut(name: str, room: int) -> str:
+    return name if len(name) <= room else f"{name[: room - 3]}..."
 
 
 def _problems(comparison: Comparison) -> dict[str, list[CaseComparison]]:
@@ -53,19 +78,19 @@ def _problems(comparison: Comparison) -> dict[str, list[CaseComparison]]:
     return found
 
 
-def _cases(comparison: Comparison) -> "Table":
+def _cases(comparison: Comparison, room: int) -> "Table":
     """Your numbers, each with what it is of the reference's; the reference's own where there are none of yours."""
     table = _table(("case", "left"), ("values", "left"))
     for title in ("time", "of ref.", "memory", "of ref."):
         table.add_column(title, justify="right", no_wrap=True)
     for case in comparison.cases:
-        table.add_row(*_row(case))
+        table.add_row(*_row(case, room))
     if all(case.learner is None for case in comparison.cases):
         table.columns[2].header, table.columns[4].header = "ref. time", "ref. memory"
     return table
 
 
-def _row(case: CaseComparison) -> list[object]:
+def _row(case: CaseComparison, room: int) -> list[object]:
     from rich.text import Text
 
     words = {
@@ -75,13 +100,13 @@ def _row(case: CaseComparison) -> list[object]:
     state = Text(words.get(case.state, case.state), _COLOURS[case.state])
     shown = case.learner or case.reference
     if shown is None:
-        return [case.name, state]
+        return [_cut(case.name, room), state]
     held = case.learner.bytes / case.reference.bytes if case.learner and case.reference.bytes else None
-    ratios = [f"{ratio:.2f}x" if ratio else "" for ratio in (case.ratio and case.ratio.median, held)]
-    return [case.name, state, _time(shown), ratios[0], size(shown.bytes), ratios[1]]
+    ratios = [f"{ratio:.2f}x" if ratio else "" for ratio in (case.slower if case.ratio else None, held)]
+    return [_cut(case.name, room), state, _time(shown), ratios[0], size(shown.bytes), ratios[1]]
 
 
-def _kernels(comparison: Comparison) -> "Table":
+def _kernels(comparison: Comparison, room: int) -> "Table":
     """Calls and counters that are not zero, each with both numbers."""
     table = _table(("case", "left"), ("kernel", "left"), ("what", "left"))
     for title in ("yours", "ref.", "ratio"):
@@ -89,7 +114,7 @@ def _kernels(comparison: Comparison) -> "Table":
     for case in comparison.cases:
         for number, (kernel, what, learner, reference) in enumerate(counts(case)):
             ratio = f"{learner / reference:.2f}x" if learner is not None and reference else ""
-            name = case.name if number == 0 else ""
+            name = _cut(case.name, room) if number == 0 else ""
             table.add_row(name, kernel, what, "" if learner is None else f"{learner:,}", f"{reference:,}", ratio)
     return table
 
@@ -116,7 +141,7 @@ def _table(*columns: tuple[str, str]) -> "Table":
 
     table = Table(box=None, pad_edge=False)
     for title, justify in columns:
-        table.add_column(title, justify=justify, overflow="fold" if title == "case" else "ellipsis")
+        table.add_column(title, justify=justify, no_wrap=True)
     return table
 
 

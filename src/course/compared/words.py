@@ -23,8 +23,7 @@ def _values(cases: Sequence[CaseComparison]) -> str:
         return f"not written yet: {cases[0].problem}; the numbers are the reference's"
     wrong = [case for case in cases if case.state != "passes"]
     if wrong:
-        one = wrong[0]
-        return f"{len(wrong)} of {len(cases)} cases do not pass: {one.name}: {one.problem}"
+        return f"{len(wrong)} of {len(cases)} cases {'does' if len(wrong) == 1 else 'do'} not pass"
     agreed = [case.agreement for case in cases if case.agreement]
     kinds = {one.kind for one in agreed}
     right = "your values are right"
@@ -45,8 +44,8 @@ def _time(cases: Sequence[CaseComparison], emulated: bool) -> str:
     if not timed:
         return ""
     long = max(timed, key=lambda case: case.reference.seconds.median)
-    spread = f"{long.ratio.least:.2g} .. {long.ratio.most:.2g} times its time"
-    said = f"it is {_factor(long.slower)} the reference in {long.name}, the slowest case ({spread})"
+    spread = f"neighbouring readings: {long.ratio.least:.2g} .. {long.ratio.most:.2g} times its time"
+    said = f"it is {_factor(long.slower)} the reference in {long.name}, the reference's slowest case ({spread})"
     out = max(timed, key=lambda case: case.slower)
     if out is not long and out.slower > 2 * max(long.slower, 1.0):
         said += f", and {out.slower:.2g} times slower in {out.name}"
