@@ -114,20 +114,22 @@ def test_keys(checkout: Checkout, watch: Callable[..., Watch]):
     program.type("h")
     program.expect("hint 1 of 3: nudge")
     program.type("a")
-    program.expect("still to be written", "hint 1 of 3: nudge")  # it stays while one works
+    shown = program.expect("still to be written", "hint 1 of 3: nudge: ", "--task 1 --level 1")
+    assert len(shown.splitlines()) <= 23
     program.type("hs")
     program.expect("hint 2 of 3: invariant  (seen: nudge, invariant)")
-    program.wait_for("the solution can be seen once the task has passed")
+    program.expect("the solution can be seen once the task has passed")
     program.type("l")
-    program.wait_for("> 1 A stable softmax")
-    program.wait_for("2 hints")
-    program.type("?\x1b[A")
-    program.wait_for("A save during a run stops that run.")
-    program.forget()
+    program.expect("> 1 A stable softmax", "2 hints")
+    program.type("?")
+    program.expect("A save during a run stops that run.")
+    program.type("\x1b[A")
+    program.type("x")
+    assert program.expect().strip().startswith("h hint")
     checkout.write(BASICS, "softmax")
     assert "hint 2" not in program.expect("22/22 cases")
     program.type("s")
-    program.wait_for("src/tiny_llm/model/basics.py and src/tiny_llm_ref/model/basics.py are alike")
+    program.expect("src/tiny_llm/model/basics.py and src/tiny_llm_ref/model/basics.py are alike")
     program.type("r")
     program.wait_for("y: yes, any other key: no")
     program.type("x")
@@ -158,6 +160,26 @@ def test_a_reset_says_what_goes_and_how_to_get_it_back(checkout: Checkout, watch
     assert "your files are saved: pdm run restore" in shown.partition("still to be written")[2]
     program.type("a")
     assert "pdm run restore" not in program.expect("still to be written")
+    program.type("q")
+    assert program.exit_status() == 0
+
+
+def test_a_broken_file_of_another_task_is_told(checkout: Checkout, watch: Callable[..., Watch]):
+    checkout.write(BASICS, "softmax")
+    program = watch("--week", "1", "--day", "1", "--task", "1")
+    program.expect("22/22 cases", "all is done here; next: Week 1 Day 1 Task 2", "read", "pdm run watch --week 1")
+    file = checkout.file("model/attention.py")
+    right = file.read_text()
+    file.write_text(right + "def broken(:\n")
+    program.expect("22/22 cases", f"src/tiny_llm/model/attention.py:{right.count(chr(10)) + 1}: SyntaxError: ")
+    file.write_text(right)
+    assert "SyntaxError" not in program.expect("22/22 cases")
+    file = checkout.file(BASICS)
+    file.write_text(file.read_text().replace("def softmax(", "def softmax((", 1))
+    shown = program.expect("failing", "SyntaxError")
+    assert shown.count("SyntaxError") == 1
+    assert "more of this task" not in shown
+    assert max(len(line) for line in shown.splitlines()) <= 80
     program.type("q")
     assert program.exit_status() == 0
 

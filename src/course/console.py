@@ -16,4 +16,5 @@ def console(stderr: bool = False) -> "Console":
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WITHOUT_TERMINAL
-    return Console(stderr=stderr, highlight=False, emoji=False, markup=False, width=width)
+    colours = None if os.environ.get("NO_COLOR") else "auto"  # with None there is no bold or dim either
+    return Console(stderr=stderr, highlight=False, emoji=False, markup=False, width=width, color_system=colours)

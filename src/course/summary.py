@@ -1,6 +1,7 @@
 """The end of a graded run: what failed, one line for each task, and the next thing to open."""
 
 import io
+import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -163,7 +164,8 @@ def failure_lines(results: list[Result]) -> list[str]:
     lines = [failed[0].text]
     if output := tail(failed[0].output):
         lines.append("\n    ".join(["\n  printed meanwhile:", *output]))
-    if others := Counter(result.name.partition("[")[0] for result in failed[1:]):
+    broken = re.search(r"\b(Syntax|Indentation|Tab)Error: ", failed[0].text)  # then every case fails in the same way
+    if not broken and (others := Counter(result.name.partition("[")[0] for result in failed[1:])):
         names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in others.items())
         word = "fails" if others.total() == 1 else "fail"
         lines.append(f"\n  {others.total()} more of this task {word}: {names}")

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from course.curriculum import Task
-from course.hints import LEVELS, NAMES
+from course.hints import LEVELS, NAMES, command
+from course.loop.wrapping import cut
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,3 +26,10 @@ def print_hint(console: "Console", task: Task, level: int, seen: int) -> None:
             padding=(1, 2),
         )
     )
+
+
+def print_reminder(console: "Console", task: Task, level: int) -> None:
+    """A hint's first line, so that a failure above it stays in sight, and the command that shows all of it."""
+    head = f"\nhint {level} of {len(LEVELS)}: {NAMES[level - 1]}: "
+    console.print(head + cut(task.hints[level - 1], console.width - len(head)), soft_wrap=True)
+    console.print(f"  all of it: {command(task)} --level {level}", style="dim", soft_wrap=True)

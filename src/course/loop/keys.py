@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from course.errors import CourseError
 from course.hints import next_level, remember
 from course.loop import views
-from course.loop.hint_panel import print_hint
+from course.loop.hint_panel import print_hint, print_reminder
+from course.loop.wrapping import say
 from course.paths import ROOT
 from course.solutions import LEARNER
 
@@ -29,7 +30,8 @@ class Keys:
         self._hinted: tuple[Task, int] | None = None
 
     def press(self, keys: str) -> None:
-        """Answer each key; those that mean nothing are passed over."""
+        """Answer each key; after one that means nothing, say which do."""
+        unknown = False
         self._session.forget_note()
         for key in keys:
             asked, self._asked = self._asked, None
@@ -37,27 +39,33 @@ class Keys:
                 asked() if key in "yY" else self._console.print("nothing was changed")
             elif action := _ACTIONS.get(key):
                 action(self)
+            else:
+                unknown = True
+        if unknown:
+            self._session.show_keys()
 
-    def show_hint(self) -> None:
-        """The hint of this task that was asked for last: it stays until the task is done."""
+    def remind(self) -> None:
+        """The beginning of the hint of this task that was asked for last, until the task is done."""
         task, level = self._hinted or (None, 0)
         if task is self._choice.current:
-            print_hint(self._console, task, level, remember(task, level))
+            print_reminder(self._console, task, level)
 
     def hint(self) -> None:
-        self._hinted = self._choice.current, next_level(self._choice.current)
-        self.show_hint()
+        task = self._choice.current
+        self._hinted = task, next_level(task)
+        print_hint(self._console, task, self._hinted[1], remember(task, self._hinted[1]))
         self._session.show_keys()
 
     def list(self) -> None:
         views.show_list(self._console, self._choice.tasks, self._session.found, self._choice.current)
+        self._session.show_keys()
 
     def next(self) -> None:
         if following := self._choice.following(self._session.found):
             self._choice.current = following
             self._session.begin()
         else:
-            self._console.print("there is no other task to do")
+            self._session.show_end()
 
     def back(self) -> None:
         if self._choice.back():
@@ -87,6 +95,7 @@ class Keys:
             self._command("solution")
         else:
             self._console.print("the solution can be seen once the task has passed")
+        self._session.show_keys()
 
     def again(self) -> None:
         self._session.begin()
@@ -96,11 +105,12 @@ class Keys:
 
     def help(self) -> None:
         views.show_help(self._console)
+        self._session.show_keys()
 
     def _reset(self) -> None:
         """What it says is shown again below the next outcome, for it tells how to get the files back."""
         said = self._command("reset", subprocess.PIPE)
-        self._console.print(said.rstrip(), soft_wrap=True)
+        say(self._console, said.rstrip())
         self._session.keep_note(said.rstrip())
 
     def _command(self, name: str, to: int | None = None) -> str:

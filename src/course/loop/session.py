@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.loop import views
+from course.loop.broken import Broken
 from course.loop.choice import Choice
 from course.loop.keyboard import Keyboard
 from course.loop.keys import Keys
-from course.loop.progress import Progress, assess, record
+from course.loop.progress import Progress, assess, next_task, record
 from course.loop.run import Outcome
 from course.loop.runner import Runner
 from course.loop.saves import Saves, Tree
 from course.loop.signals import ENDS, Signals
 from course.loop.sources import Sources
+from course.loop.wrapping import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +38,7 @@ class Session:
         self.status: int | None = None
         self._slow = self._unsaved = ""
         self._note: tuple[str, dict[Path, tuple[int, int]]] | None = None
+        self._broken = Broken()
         self._keys = Keys(self)
 
     def run(self) -> int:
@@ -82,7 +85,7 @@ class Session:
         self._stamps = self.tree.stamps()  # before the process reads them: a save after this starts another run
         self.sources = Sources(self.curriculum, self.package, self.sources)
         self.runner.start(task)
-        self.console.print(f"{why}testing {task.label} ...", style="dim", soft_wrap=True)
+        say(self.console, f"{why}testing {task.label} ...", "dim")
 
     def _ended(self, outcome: Outcome) -> None:
         if self.tree.stamps() != self._stamps and not self.once:
@@ -99,20 +102,35 @@ class Session:
         if self.outcome is None:
             return
         task = self.choice.current
-        self.console.clear()
+        if not self.once and self.console.color_system:
+            self.console.clear()
         views.show_outcome(self.console, task, self.outcome, self.found, self.package)
+        for line in self._broken.others(
+            "\n".join([self.outcome.problem, *(result.text for result in self.outcome.results)])
+        ):
+            say(self.console, line, "bold red")
         if self.outcome.state != "done":
-            self._keys.show_hint()
+            self._keys.remind()
             views.show_next(self.console, task, self.package, "go on with")
         elif following := self.choice.following(self.found):
             views.show_next(self.console, following, self.package, f"next: {following.label}: {following.title}")
         else:
-            self.console.print("\nall is done here")
+            self.show_end()
         if self._unsaved:
             print(self._unsaved, file=sys.stderr)
         if self._note and self._note[1] == self._stamps:
-            self.console.print(f"\n{self._note[0]}", soft_wrap=True)
+            say(self.console, f"\n{self._note[0]}")
         self.show_keys()
+
+    def show_end(self) -> None:
+        """Nothing is left to do here: where the course goes on."""
+        everything = list(self.curriculum.tasks)
+        at = everything.index(self.choice.tasks[-1]) + 1
+        if task := next_task(self.found, everything[at:] + everything[:at]):
+            views.show_next(self.console, task, self.package, f"all is done here; next: {task.label}: {task.title}")
+            self.console.print(f"  watch  pdm run watch --week {task.week} --day {task.day}", soft_wrap=True)
+        else:
+            self.console.print("\nall is done, here and in the whole course so far")
 
     def show_keys(self) -> None:
         """The line with the keys, where there is somebody to press them."""
@@ -124,10 +142,11 @@ class Session:
         run = self.runner.run
         if run.seconds > _SLOW and run.where != self._slow:
             self._slow = run.where
-            self.console.print(f"  {run.seconds:.0f} s: {self._slow}", style="dim", soft_wrap=True)
+            say(self.console, f"  {run.seconds:.0f} s: {self._slow}", "dim")
 
     def _saved(self) -> None:
         changed = self.saves.take()
+        self._broken.look(path for path in changed if self.tree.holds(path))
         if self.saves.problem:
             self.console.print(f"saves cannot be seen ({self.saves.problem}): press a after a save")
             return

@@ -7,6 +7,7 @@ from course.hints import levels_shown
 from course.loop.progress import GIVEN, Progress
 from course.loop.run import Outcome
 from course.loop.table import COLOURS, Rows, earned
+from course.loop.wrapping import say
 from course.paths import ROOT, source_file
 from course.stub import find_stubs
 from course.summary import failure_lines
@@ -51,7 +52,7 @@ def show_outcome(console: "Console", task: Task, outcome: Outcome, found: Progre
     state = outcome.state
     console.rule(f"{task.label}: {task.title}", style=COLOURS.get(state, "yellow"), align="left")
     for line in _told(task, outcome, package):
-        console.print(line, soft_wrap=True)
+        say(console, line)
     cases = f"  {passed}/{len(outcome.results)} cases" if outcome.results else ""
     given = found[task].state == GIVEN
     got = points_text(task.points if state == "done" and not given else 0)
@@ -67,8 +68,8 @@ def show_outcome(console: "Console", task: Task, outcome: Outcome, found: Progre
 def show_next(console: "Console", task: Task, package: "Path", head: str) -> None:
     """Where to go on."""
     files = ", ".join(_show(source_file(package, name)) for name in task.symbols)
-    console.print(f"\n{head}", soft_wrap=True)
-    console.print(f"  write  {files}", soft_wrap=True)
+    say(console, f"\n{head}")
+    say(console, f"  write  {files}")
     console.print(f"  read   {task.anchor}", soft_wrap=True)
 
 
