@@ -17,6 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+KEY = 0x544C4D  # of shared memory
 SECONDS = 30.0  # that anything left behind would live
 
 
@@ -191,6 +192,26 @@ def writes_memory_files(x):
     return x
 
 
+def takes_shared_memory(x):
+    """x: how many segments of 8 MB. Their number."""
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    for i in range(x):
+        key = libc.shmget(KEY + i, 8 << 20, 0o1600)
+        if key < 0:
+            return i
+        place = libc.shmat(key, None, 0)
+        ctypes.memset(place, 1, 8 << 20)
+        libc.shmdt(ctypes.c_void_p(place))
+    time.sleep(0.5)
+    return x
+
+
+def finds_shared_memory(x):
+    """x: how many to look for. How many are there."""
+    return sum(ctypes.CDLL(None).shmget(KEY + i, 0, 0) >= 0 for i in range(x))
+
+
 def writes_empty_files(x):
     """x: how many."""
     for i in range(x):
@@ -230,6 +251,14 @@ def leaves_file(x):
     Path(os.environ["TMPDIR"]).rmdir()
     Path(os.environ["TMPDIR"]).symlink_to(x)
     return 1
+
+
+def writes_shared(x):
+    """x: paths of new files; those that it could make."""
+    for path in x:
+        with suppress(OSError):
+            Path(path).write_text("left")
+    return [path for path in x if os.path.exists(path)]
 
 
 def lists_home(x):

@@ -226,6 +226,29 @@ def test_files_without_a_name(at: Attacked, attack: str):
     assert "No space left on device" in said or "wrote more than 48 MB" in said
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="not promised")
+def test_shared_memory_is_limited_and_ends_with_its_case(at: Attacked):
+    if at.promises("limits"):
+        pytest.skip("not promised")
+    assert at.call("takes_shared_memory", 2) == 2
+    assert at.call("finds_shared_memory", 2) == 0
+    if at.promises("user"):
+        assert "wrote more than 48 MB" in at.fails("takes_shared_memory", 10)
+    else:  # some kernels let only root set the limit
+        assert at.call("takes_shared_memory", 10) in ([6] if os.geteuid() == 0 else [6, 10])
+    assert at.call("finds_shared_memory", 10) == 0
+
+
+def test_files_in_shared_places_end_with_their_case(at: Attacked):
+    if not at.promises("user"):
+        pytest.skip("not promised, or there are none")
+    places = [f"{place}/tiny-llm-left-{os.getpid()}" for place in ("/tmp", "/dev/shm", "/run/lock")]
+    written = at.call("writes_shared", places)
+    assert written
+    assert at.call("reads", written) == []
+    assert not any(map(os.path.exists, places))
+
+
 def test_empty_files(at: Attacked):
     if at.promises("user limits"):
         assert "wrote more than 48 MB" in at.fails("writes_empty_files", 14_000, timeout=40.0)

@@ -69,6 +69,7 @@ def _limit(order: Order) -> None:
     limits = order.limits
     wanted = {
         "RLIMIT_CORE": 0,
+        "RLIMIT_MSGQUEUE": 0,
         "RLIMIT_CPU": limits.cpu_seconds,
         "RLIMIT_FSIZE": limits.file_mb * _MB,
         "RLIMIT_NOFILE": limits.open_files,
@@ -77,7 +78,9 @@ def _limit(order: Order) -> None:
     if order.mode != "limits":
         wanted["RLIMIT_NPROC"] = limits.processes
     for name, value in wanted.items():
-        number = getattr(resource, name)
+        number = getattr(resource, name, None)
+        if number is None:  # macOS
+            continue
         hard = resource.getrlimit(number)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         with suppress(OSError, ValueError):  # macOS refuses some values

@@ -8,9 +8,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from course.boundary import kernel
 from course.boundary.disk import TooDeep, empty, used
 from course.boundary.order import Order
-from course.boundary.uids import kill_user
+from course.boundary.uids import clear_shared, kill_user
 
 _PATIENCE = 5.0
 
@@ -30,10 +31,13 @@ def end_all(order: Order) -> int:
     if order.mode == "namespaces":
         from course.boundary.root import fresh_scratch
 
+        kernel.remove_ipc()
         fresh_scratch(order)
     else:
         empty(Path(order.scratch))
         _bound_cache(order)
+        if order.uid is not None:
+            clear_shared(order.uid)
     return ended
 
 

@@ -77,6 +77,35 @@ def drop_capabilities() -> None:
     _check(_libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), none), "capset")
 
 
+def remove_ipc(uid: int | None = None) -> None:
+    """Remove the shared memory, semaphores and messages of System V of a user, or all. Needs the right to."""
+    for kind, remove in _IPC.items():
+        for key in _ipc(kind):
+            if uid in (None, int(key["uid"]), int(key["cuid"])):
+                remove(int(key[f"{kind}id"]))
+
+
+def shared_memory(uid: int) -> int:
+    """Bytes that a user has in shared memory of System V."""
+    return sum(int(key["rss"]) for key in _ipc("shm") if uid in (int(key["uid"]), int(key["cuid"])))
+
+
+def _ipc(kind: str) -> list[dict[str, str]]:
+    try:
+        with open(f"/proc/sysvipc/{kind}") as file:
+            names = file.readline().split()
+            return [dict(zip(names, line.split(), strict=False)) for line in file]
+    except OSError:  # no Linux, or one without it
+        return []
+
+
+_IPC = {
+    "shm": lambda number: _libc.shmctl(number, 0, None),
+    "sem": lambda number: _libc.semctl(number, 0, 0),
+    "msg": lambda number: _libc.msgctl(number, 0, None),
+}
+
+
 def _control(option: int, value: int) -> None:
     if _LINUX:
         _check(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")

@@ -21,6 +21,11 @@ _PROMISES = {
     "memory": (_ALL, "of all processes of a case together"),
     "processes": (_ALL, "their number is limited, and none outlives its case"),
     "files": (_ALL, "what a case writes is limited in size and thrown away after it"),
+    "traces": (
+        ("namespaces", "user"),
+        "neither a file in a shared place nor shared memory of System V reaches the next case; "
+        "compiled kernels and the kernel's keys do",
+    ),
     "environment": (_ALL, "no variable of the grader but a few harmless ones is passed on"),
     "memory of the grader": (_ALL, "seeds and expected values cannot be read from the grading process"),
     "course files": (("namespaces", "user"), "tests, results and submissions cannot be written"),

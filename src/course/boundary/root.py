@@ -7,6 +7,7 @@ import fcntl
 import os
 import socket
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 from course.boundary import kernel
@@ -41,6 +42,10 @@ def enter(order: Order) -> None:
         os.symlink(f"{SCRATCH}/tmp", "/new/tmp")
     kernel.restrict_mounts("/new", kernel.RDONLY | kernel.NOSUID)
     kernel.mount("proc", "/new/proc", "proc", kernel.NOSUID | kernel.NODEV)
+    with suppress(OSError):  # pages of shared memory of System V, which no process need have mapped
+        Path("/new/proc/sys/kernel/shmall").write_text(
+            str((order.limits.scratch_mb << 20) // os.sysconf("SC_PAGE_SIZE"))
+        )
     os.chdir("/new")
     kernel.pivot_root(".", ".")  # the old root now lies upon the new one
     kernel.unmount(".")
@@ -62,6 +67,13 @@ def _mount_memory(place: str, order: Order) -> None:
     group = os.getgid() if order.uid is None else order.uid
     options = f"mode=700,uid={owner},gid={group},size={order.limits.scratch_mb}m,nr_inodes={_FILES}"
     kernel.mount("none", place, "tmpfs", kernel.NOSUID | kernel.NODEV, options)
+
+
+def _limit_shared_memory(order: Order) -> None:
+    """That of System V, which needs no process to keep it. Some kernels let only root do this."""
+    with suppress(OSError):
+        pages = (order.limits.scratch_mb << 20) // os.sysconf("SC_PAGE_SIZE")
+        Path("/new/proc/sys/kernel/shmall").write_text(str(pages))
 
 
 def _show_all(order: Order) -> None:

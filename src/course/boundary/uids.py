@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from course.boundary import kernel
 from course.boundary.disk import remove
 from course.errors import CourseError
 from course.paths import ROOT
@@ -20,7 +21,7 @@ FIRST, COUNT = 59_000, 900
 """Numbers that Linux distributions leave free, and that also exist in a container with 65,536 users. As many below
 them are used by processes that kill."""
 _LOCKS = (Path("/run/tiny-llm"), ROOT / ".course" / "users")
-_SHARED = ("/tmp", "/var/tmp", "/dev/shm")
+_SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/run/shm", "/var/lock", "/var/crash", "/dev/mqueue")
 _PATIENCE = 5.0
 _KILLS_WITHIN = 1.0
 
@@ -77,6 +78,12 @@ def clear_user(uid: int) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"processes of user {uid} do not end")
         time.sleep(0.005)
+    clear_shared(uid)
+
+
+def clear_shared(uid: int) -> None:
+    """Remove what a user without processes has left where everybody may leave something."""
+    kernel.remove_ipc(uid)
     for path in files_of(uid):
         remove(path)
 

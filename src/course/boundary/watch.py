@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from course.boundary.disk import TooDeep, room, used
+from course.boundary.kernel import shared_memory
 from course.boundary.settings import Limits
 from course.boundary.uids import files_of
 
@@ -45,7 +46,9 @@ class Watch:
         that have no name count everywhere: they may lie in memory, too. Raises TooDeep."""
         elsewhere = files_of(self._uid) if self._uid is not None and self._places else []
         total = used([*self._places, *elsewhere], enough)
-        return total if total > enough else total + _nameless(processes)
+        if total <= enough:
+            total += _nameless(processes) + (shared_memory(self._uid) if self._uid is not None else 0)
+        return total
 
     def _processes(self) -> list[psutil.Process]:
         with suppress(*_GONE):
