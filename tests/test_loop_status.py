@@ -80,6 +80,13 @@ def test_a_run_is_kept_and_a_run_of_a_part_is_not(checkout: Checkout):
     assert tasks(checkout)["1.1.1"]["state"] == "not run"
 
 
+def test_what_comes_next_is_not_what_is_done_already(checkout: Checkout):
+    checkout.write("model/basics.py", "softmax", "linear")
+    arguments = ("test", "--week", "1", "--day", "1", "--task")
+    assert "all done; next: Week 1 Day 1 Task 3" in checkout.run(*arguments, "2").stdout
+    assert "all done; next: Week 1 Day 1 Task 3" in checkout.run(*arguments, "1").stdout
+
+
 def test_sources_are_read_and_never_run(checkout: Checkout):
     checkout.file("model/basics.py").write_text("import os\nos._exit(7)\ndef softmax(:\n")
     checkout.file("model/attention.py").unlink()

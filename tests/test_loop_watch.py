@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from loop_checkout import Checkout
 from loop_watch import READY, Watch, gone, watching
+from terminal import Terminal
 
 BASICS = "model/basics.py"
 
@@ -162,6 +163,29 @@ def test_a_reset_says_what_goes_and_how_to_get_it_back(checkout: Checkout, watch
     assert "pdm run restore" not in program.expect("still to be written")
     program.type("q")
     assert program.exit_status() == 0
+
+
+def test_once_leaves_the_screen_and_no_color_is_text_alone(
+    checkout: Checkout, watch: Callable[..., Watch], monkeypatch: pytest.MonkeyPatch
+):
+    program = watch("--once", terminal="xterm-256color")
+    assert program.exit_status(60) == 1
+    assert "\x1b[2J" not in program.output
+    assert "\x1b[" in program.output
+    command = [sys.executable, "-m", "course"]
+    for arguments in (["status"], ["hint", "--week", "1", "--day", "1", "--task", "1"], ["watch", "--help"], ["watch"]):
+        settings = ["TERM=xterm-256color", "NO_COLOR=1"]
+        monkeypatch.chdir(checkout.root)
+        plain = Terminal(["/usr/bin/env", *settings, *command, *arguments], checkout.environment)
+        try:
+            if arguments == ["watch"]:
+                plain.wait_for(READY)
+                plain.type("hl?q")
+            assert plain.exit_status(30) == 0
+        finally:
+            plain.close()
+        assert "\x1b" not in plain.output, arguments
+        assert len(plain.output.splitlines()) > 5
 
 
 def test_a_broken_file_of_another_task_is_told(checkout: Checkout, watch: Callable[..., Watch]):
