@@ -74,7 +74,9 @@ def test_the_book_builds_there_and_has_no_dead_links(copy: Path):
         pytest.skip("mdbook is not installed")
     learner(copy, "book", "--out", str(copy / "built"))
     pages = {path.name: path.read_text() for path in (copy / "built").glob("*.html")}
-    assert "This copy of the course has no reference solution" in pages["setup.html"]
+    for name, page in pages.items():
+        assert page.count("This copy of the course has no reference solution") <= 1 or name == "print.html"
+    assert "This copy of the course has no reference solution" in pages["week1-01-attention.html"]
     links = {link for page in pages.values() for link in re.findall(r'href="(week[^"#]*)', page)}
     assert "week1-01-attention.html" in links
     assert links <= pages.keys()

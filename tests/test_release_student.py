@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -190,3 +191,14 @@ def test_a_dry_run_writes_nothing_and_tells_all(tmp_path: Path, capsys: pytest.C
     assert (told["dry_run"], told["weeks"], told["changed"], told["committed"]) == (True, [1], [], False)
     assert "src/tiny_llm/model/basics.py" in told["added"]
     assert any(name.startswith("src/tiny_llm_ref/") for name in told["left_out"]["the reference solution"])
+
+
+def test_pages_for_everybody_name_no_reference(released: Path):
+    for name in ("README.md", "AGENTS.md", "book/src/setup.md", "book/src/preface.md"):
+        text = (released / name).read_text()
+        assert not re.search(r"test-refsol|tiny_llm_ref|extensions_ref|run solution|teaching\.md|<!--", text), name
+    setup = (released / "book/src/setup.md").read_text()
+    assert setup.split("```bash\n")[1].startswith("./run doctor\n")
+    assert (ROOT / "book/src/setup.md").read_text().split("```bash\n")[1].startswith("./run main\n")
+    for path in (released / "book/src").glob("*.md"):
+        assert ("tiny_llm_ref" in path.read_text()) == ("> This copy of the course has no" in path.read_text()), path

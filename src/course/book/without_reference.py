@@ -1,7 +1,7 @@
 """The book in a class's copy of the course, which has no reference solution, and not all chapters.
 
 Given code comes from the untouched starter, where it stands as in the reference, and pages that name the reference say
-what to do instead. The chapters themselves are those of the whole course, byte for byte.
+what to do instead. A release puts what concerns Markdown into the chapters already, as learners read them there, too.
 """
 
 import re
@@ -16,6 +16,7 @@ _INCLUDE = re.compile(rf"(\{{\{{#\w*include (?:\.\./)+)src/({REFERENCE.name}|{ex
 _LINK = re.compile(r"\[([^\]\n]+)\]\(([\w-]+\.md)(?:#[\w-]+)?\)")
 _NAMES_REFERENCE = re.compile(rf"{REFERENCE.name}|{extension_folder(REFERENCE).name}|test-refsol|build-ext-ref")
 _STARTS_PROGRAM = re.compile(r"^(?:\./run|pdm run) main$", re.MULTILINE)
+_TWO_WAYS = re.compile(r"<!-- reference -->\n.*?<!-- without reference:(.*?)-->\n+", re.DOTALL)
 _TITLE = re.compile(r"^# .+\n", re.MULTILINE)
 _NOTE = f"""
 > [!NOTE]
@@ -42,9 +43,19 @@ def adapted(page: Page, source: Path) -> Page:
     place = STARTER.parent.relative_to(ROOT).as_posix()
     text = _INCLUDE.sub(lambda found: f"{found[1]}{place}/{folders[found[2]]}/", page.text)
     text = map_prose(text, lambda segment: _without_dead_links(segment, source))
-    if _NAMES_REFERENCE.search(text) or _STARTS_PROGRAM.search(text):
-        text = _TITLE.sub(lambda found: found[0] + _NOTE, text, count=1)
-    return Page(page.path, text)
+    return Page(page.path, with_note(text))
+
+
+def with_note(text: str) -> str:
+    """A page with the note below its title, if it needs it and has it not yet."""
+    if _NOTE in text or not (_NAMES_REFERENCE.search(text) or _STARTS_PROGRAM.search(text)):
+        return text
+    return _TITLE.sub(lambda found: found[0] + _NOTE, text, count=1)
+
+
+def in_other_words(text: str) -> str:
+    """Markdown with what it says, in a comment, to those who have no reference, in the place of what it says else."""
+    return _TWO_WAYS.sub(lambda found: f"{found[1].strip()}\n\n" if found[1].strip() else "", text)
 
 
 def _without_dead_links(segment: Segment, source: Path) -> str:

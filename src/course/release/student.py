@@ -63,6 +63,7 @@ def student(course: Course, last: int | None = None, place: Place = HERE) -> Stu
     kept = Curriculum(tuple(week for week in curriculum.weeks if week.week <= last))
     files = without_later(chosen.files, last)
     files[SUMMARY] = contents(files[SUMMARY].decode(), files).encode()
+    files |= adapt.chapters(files)
     files |= _registry(files, kept, course)
     starter = pristine(curriculum, place)
     files |= {starter_name(name): content for name, content in starter.items()}
