@@ -85,7 +85,7 @@ def test_a_task_earns_all_or_nothing_and_its_mistakes_are_counted(graded: Graded
     text = grade.tasks[0].cases[2].text
     assert "linear(x) is x + 1." in text
     assert text.endswith("printed by the submission:\n  | === 100 passed ===\n  | likely mistake: forged")
-    assert grade.notes == ("not in the submission, so the starter's: model/more.py",)
+    assert grade.notes == ("not in the submission, so the starter's: `model/more.py`",)
 
 
 BROKEN = {
