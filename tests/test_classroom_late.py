@@ -138,7 +138,7 @@ def test_late_days_show_in_the_result(tmp_path: Path) -> None:
         room.submit(name, "points 10 10")
     room.write(
         "roster.csv",
-        "id,deadline,free days\npunctual,,\nlate,,\nextended,2026-10-09T12:00Z,\ngenerous,,5\nover,,\n",
+        "id,name,deadline,free days\npunctual,,,\nlate,,,\nextended,,2026-10-09T12:00Z,\ngenerous,,,5\nover,,,\n",
     )
     room.write(
         "times.csv",

@@ -27,7 +27,7 @@ UMLAUTS = "id,name\n7,Jörg Müller\n8,Zoë Ærø\n"
         UMLAUTS.replace(",", ";").encode(),
         UMLAUTS.replace(",", "\t").encode(),
         b"sep=;\r\n" + UMLAUTS.replace(",", ";").replace("\n", "\r\n").encode(),
-        'Student ID ; "Full Name"\r\n"7"; "Jörg Müller" \r\n;;\r\n\r\n8;Zoë Ærø;surplus\r\n'.encode(),
+        'Student ID ; "Full Name"\r\n"7"; "Jörg Müller" \r\n;;\r\n\r\n8;Zoë Ærø;;\r\n'.encode(),
         'name,SID,note\nJörg Müller,7,"one, two\nthree"\nZoë Ærø,8,\n'.encode(),
         "Last Name,First Name,E-mail,ID number\nMüller,Jörg,,7\nÆrø,Zoë,,8\n".encode(),
         "Student,ID,SIS User ID\n    Points Possible,,\nJörg Müller,,7\nZoë Ærø,,8\n".encode(),
@@ -45,7 +45,12 @@ def test_a_roster_is_read_however_it_was_saved(tmp_path: Path, content: bytes) -
     [
         (b"", "holds no row"),
         (b"id,name\n", "holds no row"),
-        (b"first,second\n1,2\n", "first, second"),
+        (b"first,second\n1,2\n", r"lacks the columns id and name \(it has first, second\)"),
+        (b"email,name\na@b,A\n", r"lacks the column id \(it has email, name\)"),
+        (b"id,email\n1,a@b\n", r"lacks the column name \(it has id, email\)"),
+        (b"id,name\n1,Lovelace, Ada\n", r"row 2 \(1 ...\) has 3 cells for 2 columns: write .quotes. around"),
+        (b'id,name\n1,A\n2,"B\n3,C\n', r'row 3: a quote \("\) is opened and not closed'),
+        (b'id,name\n1,A\n2,"B\n3,"C"\n4,D\n', 'row 3 has a line break after "B": close the quote'),
         (b"id,name\n1,A\n2,B\n1,C\n", "the id 1 twice"),
         (b"id,name,email\n,,\n,,x\n,,\n", ""),
         (b"id,name,github,folder\n1,A,a,\n,,,f\n", "row 3 has neither id nor name"),
@@ -194,6 +199,15 @@ def test_of_two_entries_of_a_student_the_later_counts(tmp_path: Path) -> None:
     assert plan.notes == [
         "Jörg Müller handed in twice: b_100123 counts, a_100123 came before",
         "Jörg Müller handed in twice: b_100123 counts, c_100123 came before",
+    ]
+
+
+def test_a_folder_of_the_roster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    roster = [Student("1", "Ada", folder="Adas Work"), Student("2", "Ben", folder="bens-wrok"), Student("3", "Cem")]
+    plan = make_plan([Entry(n, tmp_path / n) for n in ("adas work", "bens-work")], roster, {}, Times({}, {}))
+    assert plan.notes == [
+        "not in the roster: bens-work: give the student a column folder with this name in it",
+        "the roster's folder bens-wrok of Ben is not among the submissions",
     ]
 
 

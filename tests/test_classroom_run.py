@@ -213,6 +213,12 @@ def test_an_instructors_mistake_is_one_line(
     assert not (room.root / "submissions" / "results").exists()
 
 
+def test_a_wrong_roster_is_told_before_missing_submissions(room: Class) -> None:
+    (room.root / "submissions").mkdir()
+    done = room.run("--roster", room.write("roster.csv", "first,second\n1,2\n"))
+    assert "lacks the columns id and name" in done.stderr
+
+
 def test_no_submission_at_all_is_a_mistake_too(room: Class) -> None:
     assert "name the folder of the submissions" in room.run().stderr
     room.write("x.txt", "")

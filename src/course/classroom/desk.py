@@ -59,8 +59,8 @@ class Graded:
 
 def plan_class(asked: Asked) -> Plan:
     """Who handed in what. Raises CourseError for what an instructor has to mend first."""
-    entries, others = find_entries(asked.folder)
     roster = read_roster(asked.roster) if asked.roster else None
+    entries, others = find_entries(asked.folder)
     export = read_export(asked.folder)
     listed = read_times(asked.times, asked.late.zone) if asked.times else {}
     exported = {name: handed.when for name, handed in export.items() if handed.when}

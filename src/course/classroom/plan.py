@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -50,7 +50,16 @@ def make_plan(
         plan.notes.append(
             f"not in the roster: {', '.join(strangers)}: give the student a column folder with this name in it"
         )
+    plan.notes += _lost(entries, roster or ())
     return plan
+
+
+def _lost(entries: Sequence[Entry], roster: Iterable[Student]) -> Iterator[str]:
+    """Folders of the roster that are not there: a typing error would be a zero."""
+    there = {name.casefold() for entry in entries for name in (entry.name, entry.path.name)}
+    for student in roster:
+        if student.folder and student.folder.casefold() not in there:
+            yield f"the roster's folder {student.folder} of {student.name} is not among the submissions"
 
 
 def _find(

@@ -11,6 +11,8 @@ from pathlib import Path
 from course.errors import CourseError
 
 _MOST_BYTES = 16 * 2**20
+_END = "end of the table"
+"""Put below it: a quote that is still open takes it in."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Row = dict[str, str]
@@ -22,7 +24,16 @@ def read_sheet(path: Path) -> list[Row]:
     if len(lines) < 2:
         raise CourseError(f"{path} holds no row below its column names: write one line for each student")
     header = [" ".join(cell.replace("_", " ").replace("-", " ").lower().split()) for cell in lines[0]]
-    return [dict(zip(header, (cell.strip() for cell in line), strict=False)) for line in lines[1:]]
+    return [_row(path, number, header, line) for number, line in enumerate(lines[1:], 2)]
+
+
+def _row(path: Path, number: int, header: Sequence[str], line: Sequence[str]) -> Row:
+    if any(map(str.strip, line[len(header) :])):
+        raise CourseError(
+            f"{path} row {number} ({line[0]} ...) has {len(line)} cells for {len(header)} columns: "
+            'write "quotes" around a text with the separator in it'
+        )
+    return dict(zip(header, (cell.strip() for cell in line), strict=False))
 
 
 def _lines(path: Path, text: str) -> list[list[str]]:
@@ -32,10 +43,14 @@ def _lines(path: Path, text: str) -> list[list[str]]:
     else:
         separator = max(",;\t", key=_outside_quotes(first).count)
     try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True))
+        table = io.StringIO(f"{text}\n{_END}", newline="")
+        lines = list(csv.reader(table, delimiter=separator, skipinitialspace=True))
     except csv.Error as error:
-        raise CourseError(f"{path}: {error}: save it as CSV again") from None
-    return [line for line in lines if any(map(str.strip, line))]
+        raise CourseError(f"{path}: {error}: is a quote not closed? Save it as CSV again") from None
+    lines = [line for line in lines if any(map(str.strip, line))]
+    if lines.pop() != [_END]:
+        raise CourseError(f'{path} row {len(lines) + 1}: a quote (") is opened and not closed: close or remove it')
+    return lines
 
 
 def column(row: Row, names: Sequence[str]) -> str:

@@ -36,11 +36,9 @@ class Student:
 
 
 def read_roster(path: Path) -> list[Student]:
-    """The students in the order of the file. Raises CourseError for a file without names or with an id twice."""
+    """The students in the order of the file. Raises CourseError for one without ids or names, or with an id twice."""
     rows = read_sheet(path)
-    known = {name for names in _COLUMNS.values() for name in names} | {*_FIRST, *_LAST}
-    if not known & rows[0].keys():
-        raise CourseError(f"{path} has the columns {', '.join(rows[0])}: it needs id and name")
+    _check_columns(path, rows[0])
     students = [student for number, row in enumerate(rows, 2) if (student := _student(path, number, row))]
     counts = Counter(student.id.casefold() for student in students)
     if twice := [student.id for student in students if counts[student.id.casefold()] > 1]:
@@ -48,11 +46,22 @@ def read_roster(path: Path) -> list[Student]:
     return students
 
 
+def _check_columns(path: Path, row: Row) -> None:
+    wanted = {"id": _COLUMNS["id"], "name": (*_COLUMNS["name"], *_FIRST, *_LAST)}
+    if missing := [name for name, names in wanted.items() if not row.keys() & set(names)]:
+        has = ", ".join(filter(None, row)) or "without a name"
+        columns = f"column{'s' if len(missing) > 1 else ''} {' and '.join(missing)}"
+        raise CourseError(f"{path} lacks the {columns} (it has {has}): write them into its first line")
+
+
 def _student(path: Path, number: int, row: Row) -> Student | None:
     cells = {name: unicodedata.normalize("NFC", column(row, names)) for name, names in _COLUMNS.items()}
     name = cells["name"] or " ".join(filter(None, (column(row, _FIRST), column(row, _LAST))))
     if name.casefold() == "points possible":  # the second line of a gradebook of Canvas
         return None
+    if broken := next((cell for cell in (cells["id"], name) if "\n" in cell), None):
+        start = broken.partition("\n")[0].strip()
+        raise CourseError(f'{path} row {number} has a line break after "{start}": close the quote (") before it')
     identity = cells["id"] or cells["email"] or cells["github"] or name
     if not identity:
         raise CourseError(f"{path} row {number} has neither id nor name: fill in one of them")
