@@ -103,16 +103,17 @@ def describe(error: BaseException, package: Path) -> Failure:
         return Failure("raised", f"the test cannot copy what your code returned: {error}", lines)
     if isinstance(error, SystemExit):
         return Failure("stopped", f"your code ended the program: sys.exit({error.code!r})", lines)
-    lines += _missing(error, package)
+    if fix := _missing(error, package):
+        lines = [*lines[1 - _MOST_FRAMES :], fix]
     return Failure("raised" if isinstance(error, Exception) else "stopped", one_line(error), lines)
 
 
-def _missing(error: BaseException, package: Path) -> list[str]:
+def _missing(error: BaseException, package: Path) -> str:
     """What to do where a module of the package itself is not there."""
     if not isinstance(error, ModuleNotFoundError) or not (error.name or "").startswith(f"{package.name}."):
-        return []
+        return ""
     file = f"{SRC.name}/{error.name.replace('.', '/')}.py"
-    return [f"fix: if {file} is a file of the course, `pdm run reset --file {file}` brings it back as at the start"]
+    return f"fix: if {file} is a file of the course, `pdm run reset --file {file}` brings it back as at the start"
 
 
 def one_line(error: BaseException) -> str:

@@ -68,4 +68,4 @@ def _why(status: int, said: str) -> str:
             return f"it was ended by {signal.Signals(-status).name}"
         return f"it was ended by signal {-status}"
     lines = [line.strip() for line in said.strip().splitlines() if line.strip()]
-    return lines[-1][:300] if lines else f"exit status {status}"
+    return lines[-1].removeprefix("course.errors.CourseError: ")[:300] if lines else f"exit status {status}"
