@@ -8,19 +8,22 @@ from collections.abc import Collection
 
 CHAPTERS = "book/src/"
 _OF_WEEK = re.compile(r"curriculum/week(\d+)\.toml|tests_refsol/week_(\d+)/.*|book/src/(?:quizzes/)?week(\d+)-.*")
+_BELONGS = re.compile(r"^<!-- belongs to week (\d+) -->$", re.MULTILINE)
 _ENTRY = re.compile(r"\s*(?:- )?\[[^\]]*\]\(([^)]*)\)\s*")
 _PART = re.compile(r"^(?=# )", re.MULTILINE)
 
 
-def week_of(name: str) -> int | None:
-    """The week to which a file of the repository belongs; None: to all."""
-    found = _OF_WEEK.fullmatch(name)
+def week_of(name: str, content: bytes = b"") -> int | None:
+    """The week to which a file of the repository belongs, by its name or, for a page, by a comment; None: to all."""
+    found = _OF_WEEK.fullmatch(name) or (
+        name.startswith(CHAPTERS) and _BELONGS.search(content.decode(errors="replace"))
+    )
     return int(next(filter(None, found.groups()))) if found else None
 
 
 def without_later(files: dict[str, bytes], last: int) -> dict[str, bytes]:
     """The files without those of weeks after `last`."""
-    return {name: content for name, content in files.items() if (week_of(name) or 0) <= last}
+    return {name: content for name, content in files.items() if (week_of(name, content) or 0) <= last}
 
 
 def contents(summary: str, files: Collection[str]) -> str:
