@@ -314,6 +314,10 @@ def test_what_is_refused(place: Place, new: Path, tmp_path: Path):
     (tmp_path / "a.zip").write_text("no archive")
     with pytest.raises(CourseError, match="cannot be unpacked"):
         update(place, tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("bomb", bytes(1000))
+    with pytest.raises(CourseError, match="zip it with ordinary compression"):
+        update(place, tmp_path / "a.zip")
     with pytest.raises(CourseError, match="Say --from FOLDER"):
         default_source(place.root)
     assert everything(place.root) == before

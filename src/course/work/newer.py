@@ -14,6 +14,7 @@ from course.errors import CourseError
 
 _CLONE_SECONDS = 300.0
 _MOST_BYTES, _MOST_FILES = 1 << 30, 50_000  # of an unpacked archive
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of others, Python unpacks a whole file at once
 
 
 @contextmanager
@@ -100,11 +101,15 @@ def _unzip(path: Path, target: Path) -> None:
             size = sum(entry.file_size for entry in entries)
             if size > _MOST_BYTES or len(entries) > _MOST_FILES:
                 raise CourseError(f"{path} unpacks to {size >> 20} MiB in {len(entries)} files: that is no course")
+            if any(entry.compress_type not in _PLAIN for entry in entries):
+                raise CourseError(f"{path} is packed in an unusual way: zip it with ordinary compression, deflate")
             for entry in entries:
                 written = Path(archive.extract(entry, target))
                 if not entry.is_dir() and (entry.external_attr >> 16) & 0o100:
                     written.chmod(0o755)
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+    except CourseError:
+        raise
+    except Exception as error:  # zipfile raises nearly anything for a broken file
         raise CourseError(f"{path} cannot be unpacked ({error}): give a .zip file of the course") from None
 
 
