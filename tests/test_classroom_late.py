@@ -151,6 +151,11 @@ def test_late_days_show_in_the_result(tmp_path: Path) -> None:
         *("--roster", tmp_path / "roster.csv", "--times", tmp_path / "times.csv"),
     )
     assert (done.returncode, done.stderr) == (0, "")
+    told = (room.out / "students/late/final.md").read_text("utf-8")
+    assert "## late: 15 of 20 points\n\n- earned: 20 points\n- handed in: 2026-10-07 12:00+02:00 (the list" in told
+    assert "- deadline: 2026-10-05 23:59+02:00\n- late: 2 days, 1 of them charged: 5 points taken off\n" in told
+    assert "20 of 20 points" in (extended := (room.out / "students/extended/final.md").read_text("utf-8"))
+    assert "- late: no\n" in extended
     lines = room.lines
     shown = ("days_late", "days_charged", "points", "final")
     assert {name: tuple(line[key] for key in shown) for name, line in lines.items()} == {

@@ -7,6 +7,7 @@ from statistics import mean, median
 from course.classroom.clock import told as told_time
 from course.classroom.desk import Asked, Graded
 from course.classroom.files import write_files
+from course.classroom.final import write_final
 from course.classroom.lines import Lateline, student_lines
 from course.classroom.plan import Plan
 from course.classroom.record import Outcome
@@ -51,6 +52,7 @@ def report_class(asked: Asked, plan: Plan, graded: Graded, course: Course) -> Cl
         notes=(*plan.notes, *_about_times(there, asked.late)),
     )
     write_files(asked.output, report)
+    write_final(asked.output / "students", report)
     return report
 
 

@@ -57,6 +57,7 @@ EXAMPLES = (
 )
 FILES = (
     ("OUT/students/ID/", "what `grade` wrote for one submission, and graded.json: what it depended on"),
+    ("OUT/students/ID/final.md", "for the student beside report.md: late days, and the points after them"),
     ("OUT/class.csv", "a line for each student: final and raw points, late days, points of each task"),
     ("OUT/class.json", "all of it for programs"),
     ("OUT/tasks.csv", "mean points of each task, and how many did it"),
