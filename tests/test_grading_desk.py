@@ -168,7 +168,10 @@ def test_hidden_variants_find_what_only_knows_the_public_inputs(graded: Graded, 
     (tmp_path / "course.toml").write_text('[hidden]\nshare = 0.4\n[visibility]\nhidden = "after_due_date"\n')
     course = load_course(tmp_path / "course.toml", graded.curriculum)
     seeds = (2**90 + 1, 2**90 + 2)
-    grade = run(graded.desk(course, seeds), graded.submission("table", basics=table), tmp_path / "out")
+    said: list[str] = []
+    desk = desk_module.replace(graded.desk(course, seeds), say=said.append)
+    grade = run(desk, graded.submission("table", basics=table), tmp_path / "out")
+    assert said[-2:] == [f"Week 1 Day 1, hidden variants, seed {number} of 2: done" for number in (1, 2)]
     assert states(grade) == ["done", "done", "to do"]
     assert [task.points for task in grade.tasks] == [10, 3, 0]
     hidden = [task.hidden for task in grade.tasks]

@@ -94,6 +94,12 @@ def test_hidden_parts_are_tests_of_their_own_with_a_verdict_and_no_message():
     assert {test["visibility"] for number, test in tests.items() if number.endswith("h")} == {"after_published"}
 
 
+def test_the_report_says_what_the_column_hidden_means():
+    about = "The points of hidden variants, in the column hidden, are a part of the points."
+    assert f"\n\n{about}\n" in FORMATS["report.md"](GRADES["hidden"]).decode()
+    assert about not in FORMATS["report.md"](GRADES["plain"]).decode()
+
+
 def test_junit_counts_what_it_holds():
     root = ET.fromstring(FORMATS["junit.xml"](GRADES["hidden"]))
     for key, path in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):

@@ -101,7 +101,8 @@ class Desk:
             wanted = [(day, seed) for day in self.days if _earns(draft.public.get(day)) for seed in self.seeds]
             for day, run in self._runs(runner, wanted):
                 draft.variants[day].append(run)
-                self.say(f"{day.label}, hidden variants: {'done' if not run.problem else 'broke off'}")
+                seed = f"seed {len(draft.variants[day])} of {len(self.seeds)}"
+                self.say(f"{day.label}, hidden variants, {seed}: {'done' if not run.problem else 'broke off'}")
                 save()
             if self.course.leaderboard and not self.stop.is_set():
                 draft.finish()

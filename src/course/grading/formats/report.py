@@ -56,7 +56,8 @@ def _table(grade: Grade) -> list[str]:
         lines.append(f"| {' | '.join(cells)} | {told(task.points)}/{told(task.max_points)} |")
     empty = " |" * (3 if with_hidden else 2)
     lines.append(f"| total |{empty} {told(grade.points)}/{told(grade.max_points)} |")
-    return ["\n".join(lines)]
+    about = "The points of hidden variants, in the column hidden, are a part of the points." if with_hidden else ""
+    return ["\n".join(lines), about]
 
 
 def _leaderboard(grade: Grade) -> list[str]:
