@@ -63,6 +63,13 @@ def test_the_nearest_visibility_counts_and_hidden_parts_are_never_more_open(tmp_
     assert course.visibility_of(course.tasks[0], hidden=True) == "hidden"
 
 
+def test_points_of_days_that_are_not_graded_are_noted(tmp_path: Path, curriculum: Curriculum):
+    text = '[graded]\ndays = ["1.1"]\n[points]\n'
+    assert read(tmp_path, curriculum, f'{text}"1.1" = 5\n').notes == ()
+    note = "[points] names days that are not graded: Week 1 Day 2"
+    assert read(tmp_path, curriculum, f'{text}"1.2.1" = 5\n').notes == (note,)
+
+
 def test_graded_days_are_weeks_and_days(tmp_path: Path, curriculum: Curriculum):
     assert [day.day for day in read(tmp_path, curriculum, '[graded]\ndays = ["1.2"]\n').days] == [2]
     assert [day.day for day in read(tmp_path, curriculum, '[graded]\nweeks = [1]\ndays = ["1.2"]\n').days] == [1, 2]
@@ -92,6 +99,7 @@ MISTAKES = {
     "[hidden]\nseeds = 0": "seeds = 0 in [hidden] is not a whole number from 1 to 20: try seeds = 2",
     "[hidden]\nshare = 1.5": "share = 1.5 in [hidden] is not a number from 0.01 to 1: try share = 0.3",
     "[hidden]\nsecret = 'x'": "hidden.secret is no key of a course file",
+    "[hidden]\nfile = 'x'\nvariable = 'X'": "[hidden] has both file and variable: keep the one that holds",
     "[late]\ndeadline = 2027-01-31": "deadline = 2027-01-31 in [late] is not a date with time and offset",
     "[late]\ndeadline = 2027-01-31T10:00:00": "date with time and offset: try deadline = 2027-01-31T23:59:00+01:00",
     "[limits]\nday_seconds = 1": "day_seconds = 1 in [limits] is not a whole number from 10 to 3600",

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     asked = read_options(args, course)
     out = console(stderr=args.json)
     plan = plan_class(asked)
-    for note in plan.notes:
+    for note in (*course.notes, *plan.notes):
         out.print(f"note: {note}", soft_wrap=True)
     try:
         with locked(asked.output):

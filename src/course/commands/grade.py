@@ -89,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
     curriculum = load()
     course = load_course(args.course, curriculum)
     desk = _desk(args, curriculum, course)
+    for note in course.notes:
+        desk.say(f"note: {note}")
     if args.self_check:
         from course.grading.self_check import self_check
 

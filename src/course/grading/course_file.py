@@ -16,6 +16,7 @@ from course.curriculum import Curriculum, Day, Task
 from course.errors import CourseError
 from course.grading.grade import rounded
 from course.grading.rules import VISIBILITIES, check
+from course.grading.text import few
 from course.paths import ROOT
 
 NAME = "course.toml"
@@ -73,6 +74,12 @@ class Course:
         """The graded ones."""
         return tuple(task for day in self.days for task in day.tasks)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an instructor may not have meant: points of days that are not graded."""
+        days = [day.label for day in self.curriculum.days if day not in self.days and self.points.keys() & {*day.tasks}]
+        return (f"[points] names days that are not graded: {few(days)}",) if days else ()
+
     def points_of(self, task: Task) -> float:
         """What the whole task is worth."""
         return self.points.get(task, float(task.points))
@@ -101,6 +108,8 @@ def load_course(path: Path | None, curriculum: Curriculum) -> Course:
     top, graded = tables[""], tables["graded"]
     extra = tuple(top.get("extra_files", ()))
     _check_extra(file, extra, curriculum)
+    if {"file", "variable"} <= tables["hidden"].keys():
+        raise CourseError(f"{file}: [hidden] has both file and variable: keep the one that holds the secret")
     return Course(
         curriculum,
         path=path,

@@ -39,12 +39,11 @@ def secret_text(course: Course, file: Path | None = None) -> str:
 def _secret(table: HiddenTable, file: Path | None, course_path: Path | None) -> tuple[str, str]:
     if file is None and table.variable:
         secret = os.environ.pop(table.variable, "")
-        if not secret and not table.file:
+        if not secret:
             raise CourseError(
                 f"hidden variants need the environment variable {table.variable}: set it, or use --seeds FILE"
             )
-        if secret:
-            return secret.strip(), table.variable
+        return secret.strip(), table.variable
     if file is None and not table.file:
         raise CourseError("[hidden] names no secret: add file or variable to it, or use --seeds FILE")
     path = file or (course_path.parent if course_path else ROOT) / table.file
