@@ -25,7 +25,6 @@ from course.errors import CourseError
 from course.signals import signal_name
 from course.summary import Result
 
-STOPPED = "stopped by Ctrl-C: nothing was noted down"
 NOTHING_GRADED = 5  # pytest's own status for a run without tests
 PATIENCE = 10.0
 """s: that a child has to end once its verdict is there. A thread that the learner's code left behind may never end."""
@@ -82,8 +81,7 @@ def supervise(pytest_arguments: Sequence[str], keep: Callable[[list[Result]], No
         if not interrupted:
             keep(notes.results())
     if interrupted:
-        print(STOPPED, file=sys.stderr)
-        return 128 + signal.SIGINT
+        return stopped()
     if verdict is None:
         return ended or NOTHING_GRADED  # pytest never began: a wrong argument, which it names, or --version
     if verdict.status is None and ended == -signal.SIGTERM:
@@ -91,6 +89,13 @@ def supervise(pytest_arguments: Sequence[str], keep: Callable[[list[Result]], No
     if verdict.status is None:
         raise CourseError(f"{no_verdict(ended, verdict)}; --isolate grades the other cases")
     return verdict.status or ended or (0 if verdict.cases else NOTHING_GRADED)
+
+
+def stopped() -> int:
+    """Say that Ctrl-C ended the run; returns the exit status. A terminal has shown a part of a line before."""
+    lead = "\n" if sys.stderr.isatty() else ""
+    print(f"{lead}stopped by Ctrl-C: nothing was noted down", file=sys.stderr)
+    return 128 + signal.SIGINT
 
 
 def watch(command: list[str], over: Callable[[], bool] = lambda: False) -> int:

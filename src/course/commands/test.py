@@ -80,10 +80,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _graded(args)
     except KeyboardInterrupt:  # before the tests began
-        from course.verdict import STOPPED
+        from course.verdict import stopped
 
-        print(STOPPED, file=sys.stderr)
-        return 130
+        return stopped()
 
 
 def _graded(args: argparse.Namespace) -> int:

@@ -30,6 +30,6 @@ def print_hint(console: "Console", task: Task, level: int, seen: int) -> None:
 
 def print_reminder(console: "Console", task: Task, level: int) -> None:
     """A hint's first line, so that a failure above it stays in sight, and the command that shows all of it."""
-    head = f"\nhint {level} of {len(LEVELS)}: {NAMES[level - 1]}: "
+    head = f"hint {level} of {len(LEVELS)}: {NAMES[level - 1]}: "
     console.print(head + cut(task.hints[level - 1], console.width - len(head)), soft_wrap=True)
     console.print(f"  all of it: {command(task)} --level {level}", style="dim", soft_wrap=True)

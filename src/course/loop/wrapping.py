@@ -22,7 +22,7 @@ def say(console: "Console", text: str, style: str = "") -> None:
 def cut(text: str, width: int) -> str:
     """The first line of a text, with dots where something is left out."""
     first, _, rest = text.strip().partition("\n")
-    return first if len(first) <= width and not rest else f"{first[: width - 4].rstrip()} ..."
+    return textwrap.shorten(f"{first} {'.' * width if rest else ''}".rstrip(), width, placeholder=" ...")
 
 
 def _wrapped(line: str, width: int) -> str:
