@@ -21,7 +21,7 @@ from course.release.points import with_points
 from course.release.selection import DESK, rules_for, select
 from course.release.student import RECORD, STARTER_ZIP, record
 from course.release.weeks import contents, week_of, without_later
-from course.release.workflow import GRADER, REPORTER, workflow
+from course.release.workflow import GRADER, REPORTER, whole_points, workflow
 from course.starter.header import header
 
 
@@ -157,8 +157,8 @@ def test_the_workflow_has_a_step_per_graded_task_and_a_reporter(curriculum: Curr
     assert "github-classroom[bot]" in job["if"]
     steps = [step for step in job["steps"] if step.get("uses") == GRADER]
     assert [step["with"]["command"] for step in steps] == [f"./run test {task.options}" for task in course.tasks]
-    assert [step["with"]["max-score"] for step in steps] == [course.points_of(task) for task in course.tasks]
-    assert {type(step["with"]["max-score"]) for step in steps} <= {int, float}
+    wanted = list(whole_points(course.tasks, course.points_of).values())
+    assert [step["with"]["max-score"] for step in steps] == wanted
     for step in steps:
         assert step["with"].keys() == {"test-name", "command", "timeout", "max-score"}
         assert 1 <= step["with"]["timeout"] <= 60
@@ -275,3 +275,31 @@ def test_files_that_a_grader_takes_say_so_in_their_first_line(curriculum: Curric
     for name, listed in curriculum.files.items():
         if listed.tasks:
             assert "This file is yours to edit" in header(listed).splitlines()[0], name
+
+
+def test_steps_have_whole_points_that_add_up(curriculum: Curriculum, tmp_path: Path):
+    (tmp_path / "course.toml").write_text('[graded]\nweeks = [1]\n[points]\n"1" = 100\n')
+    course = load_course(tmp_path / "course.toml", curriculum)
+    assert any(course.points_of(task) % 1 for task in course.tasks)
+    document = yaml.safe_load(workflow(course.days, course.points_of))
+    (job,) = document["jobs"].values()
+    scores = [step["with"]["max-score"] for step in job["steps"] if step.get("uses") == GRADER]
+    assert {type(score) for score in scores} == {int}
+    assert sum(scores) == 100
+    for task, score in zip(course.tasks, scores, strict=True):
+        assert abs(score - course.points_of(task)) < 1
+
+
+@pytest.mark.parametrize(
+    ("points", "whole"),
+    [
+        ([1, 2, 3], [1, 2, 3]),
+        ([1.4, 1.7, 1.9], [1, 2, 2]),
+        ([0.5, 0.5], [1, 0]),
+        ([2.25, 2.25], [3, 2]),
+        ([0.1] * 3, [0] * 3),
+    ],
+)
+def test_the_largest_remainders_go_up(curriculum: Curriculum, points: list[float], whole: list[int]):
+    tasks = tasks_of(curriculum)[: len(points)]
+    assert list(whole_points(tasks, dict(zip(tasks, points, strict=True)).__getitem__).values()) == whole

@@ -1,5 +1,6 @@
 """The GitHub Classroom workflow: one graded step per task, and the reporter that adds them up."""
 
+import math
 from collections.abc import Callable, Sequence
 
 from course.curriculum import Day, Task
@@ -8,6 +9,7 @@ GRADER = "classroom-resources/autograding-command-grader@v1"
 REPORTER = "classroom-resources/autograding-grading-reporter@v1"
 _HEAD = "# Made by `pdm run release classroom` from curriculum/ and the course file: make it again, do not edit it.\n"
 _MINUTES = 10
+_HAIR = 1e-6  # what a sum of hundredths may lack
 
 
 def workflow(days: Sequence[Day], points: Callable[[Task], float]) -> str:
@@ -19,7 +21,7 @@ def workflow(days: Sequence[Day], points: Callable[[Task], float]) -> str:
         "runs-on": "ubuntu-latest",
         "if": "github.actor != 'github-classroom[bot]'",
         "timeout-minutes": 120,
-        "steps": [*_prepare(), *(_step(task, points(task)) for task in tasks), _reporter(tasks)],
+        "steps": [*_prepare(), *(_step(*pair) for pair in whole_points(tasks, points).items()), _reporter(tasks)],
     }
     document = {
         "name": "Autograding Tests",
@@ -30,6 +32,15 @@ def workflow(days: Sequence[Day], points: Callable[[Task], float]) -> str:
     return _HEAD + yaml.safe_dump(document, sort_keys=False, width=1000)
 
 
+def whole_points(tasks: Sequence[Task], points: Callable[[Task], float]) -> dict[Task, int]:
+    """The grading action takes whole numbers. These add up to the whole course's, rounded: largest remainders go up."""
+    found = {task: int(points(task)) for task in tasks}
+    left = math.floor(sum(map(points, tasks)) + 0.5 + _HAIR) - sum(found.values())
+    for task in sorted(tasks, key=lambda task: found[task] - points(task))[:left]:
+        found[task] += 1
+    return found
+
+
 def _prepare() -> list[dict[str, object]]:
     return [
         {"name": "Checkout code", "uses": "actions/checkout@v4"},
@@ -38,12 +49,12 @@ def _prepare() -> list[dict[str, object]]:
     ]
 
 
-def _step(task: Task, points: float) -> dict[str, object]:
+def _step(task: Task, points: int) -> dict[str, object]:
     options = {
         "test-name": f"{task.label}: {task.title}",
         "command": f"./run test {task.options}",
         "timeout": _MINUTES,
-        "max-score": int(points) if points == int(points) else points,
+        "max-score": points,
     }
     return {"name": task.label, "id": _id(task), "uses": GRADER, "with": options}
 
