@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from course.classroom.entry import shown
 from course.classroom.student import Student
 from course.errors import CourseError
 
@@ -60,7 +61,7 @@ def _handed(entry: Mapping[object, object]) -> Handed:
 
 
 def _student(person: Mapping[object, object]) -> Student | None:
-    name, sid, email = (str(_field(person, key) or "").strip() for key in ("name", "sid", "email"))
+    name, sid, email = (shown(str(_field(person, key) or "")) for key in ("name", "sid", "email"))
     identity = sid or email or name
     return Student(identity, name or identity, email) if identity else None
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.errors import CourseError
+from course.grading.text import FORMULA
 
 _MOST_BYTES = 16 * 2**20
 _END = "end of the table"
 """Put below it: a quote that is still open takes it in."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Row = dict[str, str]
 
@@ -68,7 +68,7 @@ def write_sheet(path: Path, header: Sequence[str], rows: Sequence[Sequence[str |
 
 
 def _harmless(cell: str | int | float) -> str | int | float:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def _text(path: Path) -> str:

@@ -2,11 +2,13 @@
 
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from course.classroom.sheet import Row, column, read_sheet
 from course.errors import CourseError
+from course.grading.text import clean
 
 _COLUMNS = {
     "id": ("id", "student id", "sid", "sis user id", "id number", "matriculation number", "identifier", "user id"),
@@ -55,8 +57,8 @@ def _check_columns(path: Path, row: Row) -> None:
 
 
 def _student(path: Path, number: int, row: Row) -> Student | None:
-    cells = {name: unicodedata.normalize("NFC", column(row, names)) for name, names in _COLUMNS.items()}
-    name = cells["name"] or " ".join(filter(None, (column(row, _FIRST), column(row, _LAST))))
+    cells = {name: _cell(row, names) for name, names in _COLUMNS.items()}
+    name = cells["name"] or " ".join(filter(None, (_cell(row, _FIRST), _cell(row, _LAST))))
     if name.casefold() == "points possible":  # the second line of a gradebook of Canvas
         return None
     if broken := next((cell for cell in (cells["id"], name) if "\n" in cell), None):
@@ -69,3 +71,8 @@ def _student(path: Path, number: int, row: Row) -> Student | None:
     if free and not free.isdecimal():
         raise CourseError(f"{path} row {number}: free days {free!r} is not a number of days")
     return Student(**cells | {"id": identity, "name": name or identity}, free_days=int(free) if free else None)
+
+
+def _cell(row: Row, names: Sequence[str]) -> str:
+    """What a cell says, fit to be shown: people choose their names themselves."""
+    return clean(unicodedata.normalize("NFC", column(row, names)), 200).strip()

@@ -6,7 +6,7 @@ from course.classroom.report import ClassReport, StudentLine
 from course.grading.grade import told
 
 _MOST_MISTAKES = 10
-_MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~"})
+_MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~&"})
 
 
 def markdown(report: ClassReport) -> Iterator[str]:
@@ -67,4 +67,4 @@ def _remark(line: StudentLine) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.translate(_MARKDOWN)
+    return " ".join(text.split()).translate(_MARKDOWN)

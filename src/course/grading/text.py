@@ -9,6 +9,9 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # all but n
 _STEERING = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")  # direction, width 0
 _SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)", re.DOTALL)
 
+FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What begins a formula in a spreadsheet; some read the wide signs as the plain ones."""
+
 
 def clean(text: str, most: int = 4000) -> str:
     """The text without escape sequences, control characters and lone surrogates, cut where it is long."""
@@ -19,7 +22,7 @@ def clean(text: str, most: int = 4000) -> str:
 
 def one_line(text: str, most: int = 200) -> str:
     """The same on one line."""
-    return clean(" ".join(text.split()), most)
+    return " ".join(clean(text, most).split())
 
 
 def code(name: str) -> str:

@@ -4,6 +4,7 @@ import csv
 import io
 
 from course.grading.grade import Grade, TaskGrade, told, total
+from course.grading.text import FORMULA
 
 _POINTS = ("points", "max_points", "hidden_points", "hidden_max_points")
 HEADER = ("student", "week", "day", "task", "title", "state", "passed", "total", *_POINTS)
@@ -32,4 +33,4 @@ def _row(student: str, task: TaskGrade) -> tuple[str, ...]:
 
 def safe(cell: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
