@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from classroom import Class
 
+from course.classroom import commit
 from course.classroom.clock import moment, told, zone
 from course.classroom.commit import commit_time
 from course.classroom.entry import Entry
@@ -108,6 +109,14 @@ def test_a_commit_tells_its_time_and_its_repository_runs_nothing(tmp_path: Path,
     assert commit_time(repository) == datetime(2026, 10, 5, 17, 30, tzinfo=UTC)
     assert not (tmp_path / "sprung").exists()
     assert Times({}, {}).of(Entry("week 1-ada", repository), []).source == "git commit"
+
+
+def test_a_huge_commit_tells_no_time_and_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "_MOST_BYTES", str(1 << 20))
+    _git(tmp_path, "init", "-b", "main")
+    for size, expected in ((1 << 10, datetime(2026, 10, 5, 17, 30, tzinfo=UTC)), (2 << 20, None)):
+        _git(tmp_path, "commit", "--allow-empty", "--file", "-", text="x" * size)
+        assert commit_time(tmp_path) == expected
 
 
 @pytest.mark.parametrize("head", ["ref: refs/heads/../../../etc/passwd", "ref: refs/heads/none", "0" * 40, "\0", ""])

@@ -358,6 +358,18 @@ def test_whatever_an_archive_raises_is_told_in_a_line(
             collect(path, curriculum)
 
 
+def test_what_is_told_of_an_error_steers_no_terminal(
+    tmp_path: Path, curriculum: Curriculum, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object) -> None:
+        raise ValueError("a\x1b[2J\n\udcff")
+
+    path = zipped(tmp_path / "work.zip", WORK)
+    monkeypatch.setattr(zipfile, "ZipFile", broken)
+    with pytest.raises(Unreadable, match="ValueError: a \ufffd"):
+        collect(path, curriculum)
+
+
 def test_a_member_without_a_name_is_no_file(tmp_path: Path, curriculum: Curriculum):
     path = zipped(tmp_path / "work.zip", below("tiny_llm/") | {"nameless": b"", "folder/": b""})
     path.write_bytes(path.read_bytes().replace(b"nameless", bytes(8)))

@@ -13,6 +13,7 @@ from pathlib import Path
 from course.grading.source import revision
 
 _LIMIT = 20.0
+_MOST_BYTES = str(16 << 20)
 _COMMITTER = re.compile(r"^committer .* (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
 
 
@@ -33,6 +34,7 @@ def _read_commit(objects: Path, commit: str) -> str:
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": own,
             "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ALLOC_LIMIT": _MOST_BYTES,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
         }
         try:

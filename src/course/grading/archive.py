@@ -16,6 +16,7 @@ from pathlib import Path
 
 from course.grading.source import MOST_ENTRIES, SUBMIT, Entry, Unreadable
 from course.grading.tar_headers import BoundedTar
+from course.grading.text import one_line
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 MOST_ARCHIVE = 256 << 20
@@ -164,4 +165,4 @@ def _check_count(count: int) -> None:
 
 
 def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:200]
+    return one_line(f"{type(error).__name__}: {error}")
