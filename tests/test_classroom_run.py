@@ -85,6 +85,23 @@ def test_what_hangs_crashes_or_cannot_be_read_is_zero_with_a_reason_and_stops_no
     assert room.calls() == ["crash", "hang", "mistake"], "a larger limit is a new chance"
 
 
+def test_other_points_and_late_days_run_no_test_again(room: Class) -> None:
+    room.submit("ada", "points 10 5")
+
+    def final(text: str) -> tuple[float, float, list[str]]:
+        room.write("course.toml", f"[graded]\ndays = ['1.1']\n{text}")
+        done = room.run("--course", room.root / "course.toml", "--deadline", "2001-01-01T00:00Z")
+        assert (done.returncode, done.stderr) == (0, "")
+        return room.lines["ada"]["points"], room.lines["ada"]["final"], list(room.calls())
+
+    assert final("") == (15.0, 15.0, ["ada"])
+    assert final("[late]\nmost_days = 1\n") == (15.0, 0.0, [])
+    assert final("[points]\n'1.1.1' = 8\n'1.1.2' = 3\n") == (8.0, 8.0, [])
+    assert "8 of 11 points" in (room.out / "students/ada/report.md").read_text()
+    assert final("[limits]\nday_seconds = 99\n")[2] == ["ada"]
+    assert final("[points]\n'1.1.1' = 8\n[limits]\nday_seconds = 99\n")[2] == []
+
+
 def test_a_half_written_result_is_graded_again(room: Class) -> None:
     for name in ("a", "b", "c"):
         room.submit(name, "points 1 2")

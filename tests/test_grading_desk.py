@@ -24,6 +24,7 @@ from course.grading.formats import FORMATS
 from course.grading.formats.sums import points_told
 from course.grading.grade import Grade, read
 from course.grading.runner import Stop
+from course.grading.score import rescored
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +184,20 @@ def test_hidden_variants_find_what_only_knows_the_public_inputs(graded: Graded, 
     for seed in seeds:
         assert str(seed) not in told
         assert not any(str(x) in told for x in known_inputs(graded, seed))
+
+
+def test_a_grade_that_is_scored_again_is_that_of_another_run(graded: Graded, tmp_path: Path):
+    texts = ("[hidden]\nshare = 0.4\n", '[points]\n"1" = 9\n[hidden]\nshare = 0.25\n[visibility]\n"1.1" = "hidden"\n')
+    courses = []
+    for text in texts:
+        (tmp_path / "course.toml").write_text(f'title = "{len(text)}"\n{text}')
+        courses.append(load_course(tmp_path / "course.toml", graded.curriculum))
+    table = CHEATS_ON_LARGE.replace("KNOWN = {}", f"KNOWN = {known_inputs(graded)}")
+    submission = graded.submission("table", basics=table)
+    first, second = (run(graded.desk(course, (2**90,)), submission, tmp_path / "out") for course in courses)
+    again = rescored(first, courses[1])
+    assert (again.title, again.tasks) == (second.title, second.tasks)
+    assert again.points != first.points > 0
 
 
 @pytest.mark.parametrize(

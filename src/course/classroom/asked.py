@@ -2,13 +2,13 @@
 
 import argparse
 import os
-from pathlib import Path
 
 from course.boundary import choose
 from course.classroom.clock import moment, zone
 from course.classroom.desk import Asked
 from course.classroom.late import FREE
 from course.classroom.lines import Lateline
+from course.classroom.worth import decides, scoring
 from course.errors import CourseError
 from course.grading.course_file import Course
 from course.grading.seeds import load_seeds
@@ -38,7 +38,8 @@ def asked(args: argparse.Namespace, course: Course) -> Asked:
         limit=args.limit or float(course.limits.total_seconds + _SLACK),
         again=args.again,
         options=("--boundary", mode, *_options(args)),
-        depends=(_bytes(course.path), *map(str, _seeds(args, course))),
+        depends=(decides(course), *map(str, _seeds(args, course))),
+        scoring=scoring(course),
         mode=mode,
     )
 
@@ -78,10 +79,6 @@ def _seeds(args: argparse.Namespace, course: Course) -> tuple[int, ...]:
         return load_seeds(course, args.seeds)
     finally:
         os.environ.update(before)
-
-
-def _bytes(path: Path | None) -> str:
-    return path.read_text(encoding="utf-8") if path else ""
 
 
 def _usual_jobs() -> int:

@@ -19,6 +19,7 @@ from course.classroom.pool import grade_all
 from course.classroom.progress import shown as shown_progress
 from course.classroom.record import Outcome
 from course.classroom.student import read_roster
+from course.classroom.worth import score_again
 from course.errors import CourseError
 from course.grading.course_file import Course
 from course.grading.intake import collect
@@ -32,6 +33,7 @@ GRADER = (sys.executable, "-m", "course", "grade")
 @dataclass(frozen=True)
 class Asked:
     """What a run is asked for. `options` go to every grader; `depends` is what else a grade depends on.
+    `scoring` is what its points depend on besides.
 
     `mode` is that of the process boundary.
     """
@@ -46,6 +48,7 @@ class Asked:
     again: bool = False
     options: tuple[str, ...] = ()
     depends: tuple[str, ...] = ()
+    scoring: str = ""
     mode: str = ""
 
 
@@ -85,7 +88,8 @@ def grade_class(asked: Asked, plan: Plan, course: Course, console: "Console") ->
     works, files = {}, {}
     for submission in plan.submissions:
         files[submission.key], state = _taken(submission, course)
-        works[submission.key] = _work(asked, submission, files[submission.key], state)
+        work = works[submission.key] = _work(asked, submission, files[submission.key], state)
+        score_again(work, course)
     names = {s.key: ", ".join(student.name for student in s.students) for s in plan.submissions}
     with shown_progress(console, names) as progress:
         return Graded(grade_all(works, asked.jobs, asked.again, progress), files)
@@ -107,6 +111,7 @@ def _work(asked: Asked, submission: Submission, files: Mapping[str, bytes], stat
         folder=asked.output.resolve() / "students" / submission.key,
         fingerprint=digest(files, (*state, student, code_version(), *asked.options, *asked.depends)),
         limit=asked.limit,
+        scoring=asked.scoring,
     )
 
 

@@ -21,12 +21,16 @@ _LOG = "messages.txt"
 
 @dataclass(frozen=True)
 class Work:
-    """What a job needs: the command line without its output folder, where the result belongs, what it depends on."""
+    """What a job needs: the command line without its output folder, where the result belongs, what it depends on.
+
+    `scoring` is what its points depend on besides.
+    """
 
     command: tuple[str, ...]
     folder: Path
     fingerprint: str
     limit: float
+    scoring: str = ""
 
 
 class Job:
@@ -89,6 +93,7 @@ class Job:
             problem=problem,
             limit=self.work.limit,
             seconds=round(self.seconds, 1),
+            scoring=self.work.scoring,
         )
         log = self._partial / _LOG
         if not log.stat().st_size:

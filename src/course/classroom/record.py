@@ -12,19 +12,24 @@ from pathlib import Path
 import msgspec
 
 from course.errors import CourseError
+from course.grading.formats import replace
 from course.grading.grade import Grade, read
 
 _FILE = "graded.json"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """`ended`: "graded", "time limit" (after `limit` s) or "failed" (the grader itself; `problem` says how)."""
+    """`ended`: "graded", "time limit" (after `limit` s) or "failed" (the grader itself; `problem` says how).
+
+    `scoring`: the points and what else of the course file the grade was scored with.
+    """
 
     fingerprint: str
     ended: str
     problem: str = ""
     limit: float
     seconds: float
+    scoring: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -78,12 +83,17 @@ def unfinished(folder: Path) -> Path:
 
 def keep(partial: Path, folder: Path, record: Record) -> None:
     """Put a whole grade into its place."""
-    (partial / _FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    note(partial, record)
     old = partial.with_name(f"{partial.name}-old")
     if folder.exists():
         folder.rename(old)
     partial.rename(folder)
     discard(old)
+
+
+def note(folder: Path, record: Record) -> None:
+    """Write down beside a grade what it depended on."""
+    replace(folder / _FILE, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
 def discard(folder: Path) -> None:

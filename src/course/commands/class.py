@@ -18,7 +18,8 @@ Grades every submission in FOLDER with `grade`, each in a process of its own, an
 and plots. An entry of FOLDER is a folder or an archive (.zip, .tar.gz): an export from Gradescope, clones from GitHub
 Classroom (assignment-user), uploads from Moodle or Canvas, or any names you like.
 
-A second run grades only what changed since: the submission, this course, the course file, the seeds or the options.
+A second run grades only what changed since: the submission, this course, the seeds, the options, and of the course file
+what decides the tests. Other points, titles, visibility and late days are applied to what was graded, without a test.
 After Ctrl-C the same command goes on where it stopped. One submission that hangs, crashes or cannot be read gets what
 it earned until then, or zero with the reason; the others are not touched.
 

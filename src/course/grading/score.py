@@ -4,11 +4,13 @@ A case that did not report has not passed, whatever the reason."""
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from course.curriculum import Day, Task
 from course.grading.course_file import Course, HiddenTable
-from course.grading.grade import CaseGrade, HiddenGrade, TaskGrade, rounded
+from course.grading.grade import CaseGrade, Grade, HiddenGrade, TaskGrade, rounded
 from course.grading.runner import DayRun, Expected
-from course.grading.text import clean
+from course.grading.text import clean, one_line
 from course.summary import Result, state_of
 
 MOST_TEXT, LEAST_TEXT = 3000, 400
@@ -23,6 +25,30 @@ def score_day(
 ) -> list[TaskGrade]:
     """The tasks of a day; `table` says how much hidden variants are worth, None that there are none."""
     return [_score(course, task, public or DayRun(day), hidden, table) for task in day.tasks]
+
+
+def rescored(grade: Grade, course: Course) -> Grade:
+    """The same cases with the title, points and visibility of `course`."""
+    tasks = {f"{task.week}.{task.day}.{task.number}": task for task in course.curriculum.tasks}
+    scored = tuple(_rescored(course, tasks[old.key], old) for old in grade.tasks)
+    return msgspec.structs.replace(grade, title=one_line(course.title), tasks=scored)
+
+
+def _rescored(course: Course, task: Task, old: TaskGrade) -> TaskGrade:
+    points, part = course.points_of(task), old.hidden
+    if part:
+        most = course.hidden_points_of(task, course.hidden or HiddenTable())
+        part = msgspec.structs.replace(part, points=most if part.state == "done" else 0.0, max_points=most)
+    open_points = rounded(points - (part.max_points if part else 0.0))
+    done = 0 < old.total == old.passed
+    return msgspec.structs.replace(
+        old,
+        points=rounded((open_points if done else 0.0) + (part.points if part else 0.0)),
+        max_points=rounded(points),
+        visibility=course.visibility_of(task),
+        hidden_visibility=course.visibility_of(task, hidden=True),
+        hidden=part,
+    )
 
 
 def passes(run: DayRun, task: Task) -> bool:
