@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 KEY = 0x544C4D  # of shared memory
+ADD_KEY, KEYCTL = 248, 250  # system calls of x86_64
 SECONDS = 30.0  # that anything left behind would live
 
 
@@ -251,6 +252,17 @@ def leaves_file(x):
     Path(os.environ["TMPDIR"]).rmdir()
     Path(os.environ["TMPDIR"]).symlink_to(x)
     return 1
+
+
+def leaves_key(x):
+    """Whether it could leave a key of the kernel's with its user."""
+    return ctypes.CDLL(None).syscall(ADD_KEY, b"user", b"note", b"hello", ctypes.c_size_t(5), -4) > 0
+
+
+def finds_key(x):
+    libc = ctypes.CDLL(None)
+    libc.syscall(KEYCTL, 0, -4, 1)
+    return libc.syscall(KEYCTL, 10, -4, b"user", b"note", 0) > 0
 
 
 def writes_shared(x):

@@ -239,6 +239,13 @@ def test_shared_memory_is_limited_and_ends_with_its_case(at: Attacked):
     assert at.call("finds_shared_memory", 10) == 0
 
 
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="calls have other numbers")
+def test_keys_end_with_their_case(at: Attacked):
+    if at.promises("limits") or os.geteuid() != 0 or not at.call("leaves_key"):
+        pytest.skip("not promised, or there are none")
+    assert not at.call("finds_key")
+
+
 def test_files_in_shared_places_end_with_their_case(at: Attacked):
     if not at.promises("user"):
         pytest.skip("not promised, or there are none")

@@ -52,6 +52,7 @@ def confine(order: Order) -> None:
         os.setgroups([])
         os.setresgid(order.uid, order.uid, order.uid)
         os.setresuid(order.uid, order.uid, order.uid)
+        kernel.forget_keys()  # that an earlier case of this user left
     if order.mode == "namespaces":
         kernel.drop_capabilities()
     kernel.forgo_privileges()

@@ -10,6 +10,8 @@ _SETATTR, _PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _PDEATHSIG, _DUMPABLE, _NO_NEW_PRIVS, _SUBREAPER, _AMBIENT, _BOUND_DROP = 1, 4, 38, 36, 47, 24
 _AMBIENT_CLEAR = 4
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+_JOIN_SESSION_KEYRING, _CLEAR_KEYRING, _USER_KEYRING = 1, 7, -4
 _CAPABILITY_VERSION = 0x20080522
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -75,6 +77,13 @@ def drop_capabilities() -> None:
         capability += 1
     none = (ctypes.c_uint32 * 6)()
     _check(_libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), none), "capset")
+
+
+def forget_keys() -> None:
+    """Begin with no key of the kernel's: neither of the session nor of the user. Does nothing where that is barred."""
+    if number := _LINUX and _KEYCTL.get(os.uname().machine):
+        _libc.syscall(number, _JOIN_SESSION_KEYRING, None)
+        _libc.syscall(number, _CLEAR_KEYRING, _USER_KEYRING)
 
 
 def remove_ipc(uid: int | None = None) -> None:

@@ -24,7 +24,7 @@ _PROMISES = {
     "traces": (
         ("namespaces", "user"),
         "neither a file in a shared place nor shared memory of System V reaches the next case; "
-        "compiled kernels and the kernel's keys do",
+        "only compiled kernels do",
     ),
     "environment": (_ALL, "no variable of the grader but a few harmless ones is passed on"),
     "memory of the grader": (_ALL, "seeds and expected values cannot be read from the grading process"),
