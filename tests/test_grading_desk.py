@@ -261,7 +261,7 @@ def test_a_day_that_takes_too_long_counts_as_far_as_it_came(
 
 
 def test_the_time_for_all_days_together_ends_grading(graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(LimitsTable, "total_seconds", 1.0)
+    monkeypatch.setattr(LimitsTable, "total_seconds", 0.2)
     grade = graded.desk().grade(graded.submission("right", basics=BASICS, more=MORE), tmp_path)
     assert (grade.points, grade.complete) == (0, False)
     assert "Week 1 Day 1: the time for the whole submission was used up" in grade.problem
