@@ -75,15 +75,17 @@ def ends_by_signal(x):
 
 
 def stops_all_others(x):
-    """x: s. A daemon stops again and again whatever it may: also the process that is to kill it."""
+    """x: s. Daemons stop again and again whatever they may: also the process that is to kill them."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
+            os.fork()
             os.closerange(0, 10)
             end = time.monotonic() + x
             while time.monotonic() < end:
                 with suppress(OSError):
-                    os.kill(-1, signal.SIGSTOP)
+                    for _ in range(50):
+                        os.kill(-1, signal.SIGSTOP)
         os._exit(0)
     time.sleep(0.2)
     return "returned"
