@@ -4,6 +4,8 @@ boundary: a fresh tree, a process that has imported NumPy and MLX, and a fork of
 Three arrows cross: files go in once, inputs go in and values come out for each case. Booleans never cross.
 """
 
+import itertools
+
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
@@ -29,7 +31,7 @@ def draw(theme: Theme) -> Figure:
     )
     for y, text, color in left:
         box(axes, 0.1, y, 2.7, 0.45, text, theme, color)
-    for (above, _, _), (y, _, _) in zip(left, left[1:], strict=False):
+    for (above, _, _), (y, _, _) in itertools.pairwise(left):
         arrow(axes, (1.45, above), (1.45, y + 0.45), theme.muted)
     box(axes, 4.15, 3.3, 2.35, 0.55, "fresh tree, read-only", theme, purple)
     box(axes, 4.15, 2.35, 2.35, 0.55, "imports NumPy, MLX", theme, purple)
