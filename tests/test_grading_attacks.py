@@ -196,66 +196,6 @@ WRITES = """
         return x + 1
     """
 READS = """
-    import threading, time
-
-    def spin():
-        while True:
-            time.sleep(0.01)
-
-    def run(x):
-        for _ in range(5):
-            threading.Thread(target=spin).start()
-        return x + 1
-    """
-DEAF = """
-    import signal, time
-
-    def run(x):
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))
-        while True:
-            try:
-                time.sleep(10)
-            except BaseException:
-                pass
-    """
-ORPHAN = """
-    import os, time
-
-    def run(x):
-        if os.fork() == 0:
-            os.setsid()
-            if os.fork() == 0:
-                while True:
-                    time.sleep(0.05)
-            os._exit(0)
-        return x + 1
-    """
-WRITES = """
-    import os, shutil
-    from pathlib import Path
-
-    PLACES = {places!r}
-
-    def run(x):
-        for place in PLACES:
-            for path in (Path(place), *Path(place).rglob("*")):
-                for change in (
-                    lambda p: p.write_text("hacked"),
-                    lambda p: p.chmod(0o777),
-                    lambda p: p.unlink(),
-                    lambda p: shutil.rmtree(p),
-                    lambda p: (p / "conftest.py").write_text("raise SystemExit"),
-                    lambda p: (p / "sitecustomize.py").write_text("raise SystemExit"),
-                ):
-                    try:
-                        change(path)
-                    except Exception:
-                        pass
-        return x + 1
-    """
-READS = """
     import glob, os
     from pathlib import Path
 
