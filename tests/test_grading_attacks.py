@@ -340,6 +340,7 @@ def scene(make_course: Callable[[], SmallCourse], tmp_path_factory: pytest.TempP
     graded = build(make_course())
     output = tmp_path_factory.mktemp("results")
     bob = graded.submission("bob", honest_first=HONEST)
+    others = psutil.Process().children(recursive=True)  # of tests that ran before
     canary = subprocess.Popen(["sleep", "600"])
     submission = mallory(graded, output, canary.pid)
     watched = [bob, submission, graded.small.root / "tests_refsol", graded.small.root / "curriculum"]
@@ -350,7 +351,7 @@ def scene(make_course: Callable[[], SmallCourse], tmp_path_factory: pytest.TempP
         grade = desk.grade(submission, output, "mallory")
     after = snapshot(*watched)
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
-    left = psutil.Process().children(recursive=True)
+    left = [process for process in psutil.Process().children(recursive=True) if process not in others]
     yield Scene(grade, output, changed, left, canary.poll() is None)
     canary.kill()
     canary.wait()

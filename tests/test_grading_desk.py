@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -304,11 +304,26 @@ sys.exit(128 + came[0] if came else 0)
 """
 
 
+@pytest.fixture
+def left_running() -> Iterator[Callable[[], list[psutil.Process]]]:
+    """Tells which processes that were started meanwhile do not end, orphans among them."""
+    before = set(psutil.Process().children(recursive=True))
+    adopt_orphans()
+
+    def left() -> list[psutil.Process]:
+        new = [process for process in psutil.Process().children(recursive=True) if process not in before]
+        return psutil.wait_procs(new, timeout=5)[1]
+
+    yield left
+    adopt_orphans(False)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_with_a_result_and_nothing_left_running(graded: Graded, tmp_path: Path, number: int):
+def test_a_signal_ends_it_with_a_result_and_nothing_left_running(
+    graded: Graded, tmp_path: Path, number: int, left_running: Callable[[], list[psutil.Process]]
+):
     graded.submission("hangs", basics=BASICS, more=HANGS)
     values = {"tests": str(Path(__file__).parent), "root": str(graded.small.root), "output": str(tmp_path / "out")}
-    adopt_orphans()
     process = subprocess.Popen([sys.executable, "-c", COMMAND.format(**values)], start_new_session=True)
     try:
         deadline = time.monotonic() + 60
@@ -321,8 +336,7 @@ def test_a_signal_ends_it_with_a_result_and_nothing_left_running(graded: Graded,
     grade = read(tmp_path / "out")
     assert grade.problem == f"grading was stopped by {signal.Signals(number).name}"
     assert (grade.points, grade.complete) == (15, False)
-    _, left = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=5)
-    assert not left
+    assert not left_running()
 
 
 def _unfinished(output: Path) -> str:

@@ -59,9 +59,9 @@ def die_with_parent(signal: int) -> None:
     _control(_PDEATHSIG, signal)
 
 
-def adopt_orphans() -> None:
-    """Become the parent of processes below this one whose own parent has ended. Only Linux has it."""
-    _control(_SUBREAPER, 1)
+def adopt_orphans(adopt: bool = True) -> None:
+    """Become the parent of processes below this one whose own parent has ended, or no more. Only Linux has it."""
+    _control(_SUBREAPER, int(adopt))
 
 
 def forgo_privileges() -> None:
