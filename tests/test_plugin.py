@@ -338,7 +338,7 @@ def test_all_passed_is_status_0(small_course: "SmallCourse"):
     report = run(small_course, day1=good(1, 2), day2=good(1))
     assert report.status == 0
     assert re.search(r"total +35/35", report.output)
-    assert "this was the last task of the course so far" in report.output
+    assert "all done: nothing is left to do in the course so far" in report.output
 
 
 def test_blocked_task_leads_to_the_one_that_blocks(small_course: "SmallCourse"):
