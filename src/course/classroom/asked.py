@@ -47,12 +47,7 @@ def asked(args: argparse.Namespace, course: Course) -> Asked:
 def _check_days(args: argparse.Namespace, course: Course) -> None:
     if args.day is not None and args.week is None:
         raise CourseError(f"--day {args.day} needs --week N")
-    if args.week is None:
-        return
-    week = course.curriculum.week(args.week)
-    days = week.days if args.day is None else [course.curriculum.day(args.week, args.day)]
-    if not any(day in course.days for day in days):
-        raise CourseError(f"{course.path} does not grade {days[0].label}: change [graded], or ask for another week")
+    course.chosen(args.week, args.day)
 
 
 def _late(args: argparse.Namespace, course: Course) -> Lateline:

@@ -9,7 +9,7 @@ from course.errors import CourseError
 from course.manual import Example
 
 if TYPE_CHECKING:
-    from course.curriculum import Curriculum, Day
+    from course.curriculum import Curriculum
     from course.grading.course_file import Course
     from course.grading.desk import Desk
 
@@ -124,16 +124,6 @@ def _check(args: argparse.Namespace) -> None:
         raise CourseError(f"--jobs {args.jobs} is less than 1: use 1, or as many as there are cores")
 
 
-def _days(args: argparse.Namespace, curriculum: "Curriculum", course: "Course") -> "list[Day]":
-    """The graded days asked for."""
-    if args.week is None:
-        return list(course.days)
-    asked = [curriculum.day(args.week, args.day)] if args.day is not None else curriculum.week(args.week).days
-    if days := [day for day in asked if day in course.days]:
-        return days
-    raise CourseError(f"{course.path} does not grade {asked[0].label}: change [graded], or ask for another week")
-
-
 def _desk(args: argparse.Namespace, curriculum: "Curriculum", course: "Course") -> "Desk":
     from course.boundary import choose
     from course.console import console
@@ -141,7 +131,7 @@ def _desk(args: argparse.Namespace, curriculum: "Curriculum", course: "Course") 
     from course.grading.seeds import load_seeds
     from course.work.pristine import pristine
 
-    days, seeds, errors = _days(args, curriculum, course), load_seeds(course, args.seeds), console(stderr=True)
+    days, seeds, errors = course.chosen(args.week, args.day), load_seeds(course, args.seeds), console(stderr=True)
     say = (lambda line: None) if args.json else lambda line: errors.print(line)
     return Desk(course, days, choose(args.boundary), pristine(curriculum), seeds, args.jobs, say=say)
 

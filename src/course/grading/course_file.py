@@ -80,6 +80,15 @@ class Course:
         days = [day.label for day in self.curriculum.days if day not in self.days and self.points.keys() & {*day.tasks}]
         return (f"[points] names days that are not graded: {few(days)}",) if days else ()
 
+    def chosen(self, week: int | None, day: int | None) -> list[Day]:
+        """The graded days of a week, or that one day of it; all of them without a week. Raises CourseError for none."""
+        if week is None:
+            return list(self.days)
+        asked = [self.curriculum.day(week, day)] if day is not None else self.curriculum.week(week).days
+        if days := [day for day in asked if day in self.days]:
+            return days
+        raise CourseError(f"{self.path} does not grade {asked[0].label}: change [graded], or ask for another week")
+
     def points_of(self, task: Task) -> float:
         """What the whole task is worth."""
         return self.points.get(task, float(task.points))
